@@ -1,0 +1,1 @@
+"""Dated tables with sources: instance types, Regions, zones, list prices."""

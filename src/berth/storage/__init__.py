@@ -1,0 +1,1 @@
+"""Opening a SQLite file durably and bringing its schema up to date."""

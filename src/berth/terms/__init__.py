@@ -1,0 +1,1 @@
+"""Value types without rules, shared by the client and the yard."""

@@ -1,0 +1,1 @@
+"""Waiting for states and windows on the clock that Berth follows."""

@@ -1,0 +1,1 @@
+"""Operating a yard: clock, faults, accounts, events."""

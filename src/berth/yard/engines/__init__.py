@@ -1,0 +1,1 @@
+"""Where workloads really run, behind one protocol."""

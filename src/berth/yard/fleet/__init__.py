@@ -1,0 +1,1 @@
+"""Fleet file, pools, calendar, zones."""

@@ -1,0 +1,1 @@
+"""The yard's clock, timers, and tables of states."""

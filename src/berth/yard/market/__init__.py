@@ -1,0 +1,1 @@
+"""Offerings, price lists, purchases, ledger, the demand of others."""

@@ -1,0 +1,1 @@
+"""One package an AWS service, one file a noun."""

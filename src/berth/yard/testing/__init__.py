@@ -1,0 +1,1 @@
+"""The pytest fixture `yard`, usable by other projects."""
