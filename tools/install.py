@@ -1,13 +1,13 @@
 """Set up the environments that the Makefile's verbs need; does nothing where one is already as it should be.
 
     python3 tools/install.py dev        .venv: locked development dependencies, then the project itself
-    python3 tools/install.py awscli     .venv-awscli: the AWS CLI, version 1, with the AWS models that it carries
-    python3 tools/install.py node       .venv-node: Node with npm from PyPI, for a machine that has none new enough;
-                                        the Makefile puts .venv-node/tools first on PATH where it exists
+    python3 tools/install.py awscli     .venv-awscli: the AWS CLI, version 1, with its own AWS models
+    python3 tools/install.py node       .venv-node: Node with npm from PyPI, for want of another; the Makefile
+                                        puts .venv-node/tools first on PATH where it exists
     python3 tools/install.py js         tests/clients/js/node_modules: the JavaScript SDK
 
-Runs on the system's Python before anything is installed, so it uses the standard library alone. An environment carries a
-stamp: the digest of all that it was made from. Same digest, nothing to do.
+Runs on the system's Python before anything is installed, so it uses the standard library alone. An
+environment carries a stamp: the digest of all that it was made from. Same digest, nothing to do.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class PythonEnvironment:
         return self.folder / "bin" / "python"
 
     def digest(self) -> str:
-        """Digest of everything that the environment is made from: a moved folder or a new Python counts as a change."""
+        """Digest of all that the environment is made from; a moved folder or a new Python is a change too."""
         sources = [self.lock, *([ROOT / "pyproject.toml"] if self.editable else [])]
         return digest_of(sources, str(self.folder), sys.version)
 
@@ -80,7 +80,7 @@ def is_current(folder: Path, digest: str) -> bool:
 
 
 def clean_environment() -> dict[str, str]:
-    """The caller's environment without what would send pip or Python elsewhere than into the new environment."""
+    """The caller's environment without what would send pip or Python anywhere but into the new one."""
     dropped = {
         "PYTHONHOME",
         "PYTHONPATH",
@@ -94,7 +94,7 @@ def clean_environment() -> dict[str, str]:
 
 
 def run(command: list[str], doing: str, expected: int = 0, cwd: Path = ROOT) -> None:
-    """Run `command`; show its progress when it fetches packages (about `expected` of them) and its last lines if it fails."""
+    """Run `command`; show its progress over about `expected` packages, its last lines if it fails."""
     lines: list[str] = []
     fetched = 0
     process = subprocess.Popen(
@@ -105,11 +105,11 @@ def run(command: list[str], doing: str, expected: int = 0, cwd: Path = ROOT) -> 
         raise CannotInstall(f"no output to read from {command[0]}")
     for line in process.stdout:
         lines.append(line.rstrip())
-        if line.startswith("Collecting "):
+        if expected and line.startswith(("Collecting ", "Processing ")):
             fetched += 1
             if fetched % 20 == 0:
                 say(f"   {fetched} of about {expected} packages")
-        elif line.startswith("Installing collected packages"):
+        elif expected and line.startswith("Installing collected packages"):
             say("   unpacking")
     if process.wait() != 0:
         sys.stderr.write("\n".join(lines[-TAIL_LINES:]) + "\n")
@@ -144,7 +144,7 @@ def make_folder(environment: PythonEnvironment) -> None:
 
 
 def runs_here(environment: PythonEnvironment) -> bool:
-    """Whether the environment's Python starts, is the version that runs this, and thinks that it lives in its folder."""
+    """Whether the environment starts, with the Python that runs this, and was made where it is."""
     question = "import sys; print(sys.prefix); print(sys.version)"
     try:
         answer = subprocess.run(
@@ -193,7 +193,7 @@ def install_python(environment: PythonEnvironment) -> None:
 
 
 def link_node() -> None:
-    """Link Node and npm from PyPI's package into .venv-node/tools, a folder that can go on PATH without a python in it."""
+    """Link Node and npm from PyPI's package into .venv-node/tools: a folder for PATH that holds no python."""
     environment = ENVIRONMENTS["node"]
     tools = environment.folder / "tools"
     if tools.exists():
@@ -213,7 +213,7 @@ def link_node() -> None:
 
 def node_version() -> str:
     """What `node --version` says; raises CannotInstall when Node is missing, too old, or has no npm."""
-    where = "Debian 12's own nodejs is 18, which is too old: take one from PyPI with `python3 tools/install.py node`"
+    where = "Debian 12's own is 18, too old. `python3 tools/install.py node` takes one from PyPI."
     node = shutil.which("node")
     if node is None:
         raise CannotInstall(
@@ -245,7 +245,7 @@ def install_js() -> None:
 
 
 def main(names: list[str]) -> int:
-    """Install each named environment; answer 0, or 1 after saying what is in the way, or 2 for a name that is none."""
+    """Install the named environments; 0 if all are there, 1 if something is in the way, 2 for no such name."""
     known = [*ENVIRONMENTS, "js"]
     if not names or any(name not in known for name in names):
         sys.stderr.write(f"usage: tools/install.py {' | '.join(known)} ...\n")
