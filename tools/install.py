@@ -245,7 +245,7 @@ def install_js() -> None:
 
 
 def main(names: list[str]) -> int:
-    """Install the named environments; 0 if all are there, 1 if something is in the way, 2 for no such name."""
+    """Install named environments; 0 if all are there, 1 if something is in the way, 2 for no such name."""
     known = [*ENVIRONMENTS, "js"]
     if not names or any(name not in known for name in names):
         sys.stderr.write(f"usage: tools/install.py {' | '.join(known)} ...\n")
