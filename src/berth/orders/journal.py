@@ -1,0 +1,351 @@
+"""The journal: what was planned, intended, tried, bought and built, kept on disk before anything is done.
+
+Everything that must survive a crash is committed here before the effect that it announces, and every change
+of an order's state names the state that it expects, so two processes on one journal cannot both win.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from berth.orders.names import plan_name
+from berth.orders.order import MOVES, Look, Order, OrderKey, OrderState
+from berth.orders.rows import money_text, offer_text, order_from, step_from
+from berth.orders.steps import Step, StepKind
+from berth.planner.offers import Offer, money_from_json
+from berth.storage.sqlite import connect, migrate
+from berth.terms.instants import from_micros, to_micros
+from berth.terms.money import Money
+
+MIGRATIONS = "berth.orders.migrations"
+
+Around = Callable[[str], None]
+"""Told before and after each commit (`intend:before`, `intend:after`); a simulation stops there."""
+
+
+def _nothing(effect: str) -> None:
+    del effect
+
+
+class OrderTaken(Exception):
+    """The order is already being bought or has been bought; `order` says how it stands."""
+
+    def __init__(self, order: Order) -> None:
+        super().__init__(f"order {order.key} is {order.state}")
+        self.order = order
+
+
+class LostRace(Exception):
+    """Another process moved the order first; read it again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One line of an order's history. `number` counts from 1 within the order."""
+
+    number: int
+    at: datetime
+    kind: str
+    detail: str
+
+
+def journal_file(environ: Mapping[str, str], home: Path) -> Path:
+    """Where the journal lies: $BERTH_HOME, else $XDG_STATE_HOME/berth, else ~/.local/state/berth."""
+    if environ.get("BERTH_HOME"):
+        folder = Path(environ["BERTH_HOME"])
+    elif environ.get("XDG_STATE_HOME"):
+        folder = Path(environ["XDG_STATE_HOME"]) / "berth"
+    else:
+        folder = home / ".local" / "state" / "berth"
+    return folder.expanduser() / "journal.sqlite"
+
+
+def open_journal(file: Path, realm: str, around: Around = _nothing) -> Journal:
+    """Open the journal at `file`, making its folder (mode 0700) and the file (0600) when they are missing.
+
+    `realm` is `aws` or a yard's address: orders of a rehearsal and paid ones never meet. Raises NewerSchema
+    when a newer program wrote the file, OSError or sqlite3.Error when it cannot be used.
+    """
+    if not file.parent.exists():
+        file.parent.mkdir(parents=True, mode=0o700)
+        file.parent.chmod(0o700)  # the mode of mkdir is cut by the umask
+    connection = connect(file)
+    try:
+        migrate(connection, MIGRATIONS)
+    except BaseException:
+        connection.close()
+        raise
+    return Journal(connection, realm, around)
+
+
+class Journal:
+    """One realm of a journal. Single-threaded; other processes may have the same file open."""
+
+    def __init__(self, connection: sqlite3.Connection, realm: str, around: Around = _nothing) -> None:
+        self._db = connection
+        self.realm = realm
+        self._around = around
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+    # -- plans -----------------------------------------------------------------------------------------
+    def remember_plan(self, account: str, need: str, document: Mapping[str, Any], now: datetime) -> None:
+        """Keep the plan of a need, so that `buy NEED#1` knows what number 1 was; the newest replaces all."""
+        with self._commit("remember") as db:
+            db.execute(
+                "DELETE FROM plans WHERE realm = ? AND account = ? AND need = ?", (self.realm, account, need)
+            )
+            db.execute(
+                "INSERT INTO plans (realm, account, need, remembered_at, document) VALUES (?, ?, ?, ?, ?)",
+                (self.realm, account, need, to_micros(now), json.dumps(document)),
+            )
+
+    def recall_plan(self, account: str, need: str) -> dict[str, Any] | None:
+        """The document that was remembered last for the need; None when none was."""
+        row = self._db.execute(
+            "SELECT document FROM plans WHERE realm = ? AND account = ? AND need = ?",
+            (self.realm, account, need),
+        ).fetchone()
+        return None if row is None else json.loads(row["document"])
+
+    # -- orders ----------------------------------------------------------------------------------------
+    def order(self, key: OrderKey) -> Order | None:
+        """The order of this very key; None when there is none."""
+        row = self._db.execute("SELECT * FROM orders WHERE order_id = ?", (self._id(key),)).fetchone()
+        return None if row is None else self._order(row)
+
+    def orders(self, account: str, need: str | None = None) -> tuple[Order, ...]:
+        """The account's orders (of one need, or of all for None), by need and sequence."""
+        rows = self._db.execute(
+            "SELECT * FROM orders WHERE realm = ? AND account = ? ORDER BY need, sequence",
+            (self.realm, account),
+        ).fetchall()
+        return tuple(self._order(row) for row in rows if need is None or row["need"] == need)
+
+    def intend(
+        self, key: OrderKey, offer: Offer, cap: Money | None, *, intent_id: str, holder: str, now: datetime
+    ) -> Order:
+        """Commit the intent to buy `offer` (which has a fee and an id); the order is BUYING afterwards.
+
+        Makes the order, or a further attempt of one that is known to have bought nothing. Raises OrderTaken
+        when it stands in any other state: exactly one of two processes gets past this point.
+        """
+        if offer.fee is None or offer.offering_id is None:
+            raise ValueError("an offer without a fee or an id cannot be bought")
+        with self._commit("intend") as db:
+            order = self.order(key)
+            if order is not None and OrderState.BUYING not in MOVES[order.state]:
+                raise OrderTaken(order)
+            number = 1 if order is None else order.attempt.number + 1
+            if order is None:
+                self._insert_order(key, OrderState.BUYING, offer, cap, now)
+            else:
+                self._move(key, order.state, OrderState.BUYING, now)
+                db.execute(
+                    "UPDATE orders SET offer = ?, cap = ? WHERE order_id = ?",
+                    (offer_text(offer), money_text(cap), self._id(key)),
+                )
+            self._insert_attempt(key, number, offer, offer.fee, intent_id=intent_id, holder=holder, now=now)
+            self._event(key, now, "intended", f"attempt {number}: {offer.offering_id} for {offer.fee}")
+        return self._again(key)
+
+    def adopt(
+        self, key: OrderKey, offer: Offer, cap: Money | None, *, seen: Mapping[str, Any], now: datetime
+    ) -> Order:
+        """Record as BOUGHT an order that this journal does not know, though its plan carries our mark.
+
+        `seen` is the plan as `SeenPlan.to_json` gives it. Raises OrderTaken when the journal got to know the
+        order meanwhile, ValueError when neither plan nor offer names a fee.
+        """
+        fee = money_from_json(seen["fee"]) or offer.fee
+        if fee is None:
+            raise ValueError("neither the plan nor the offer names a fee")
+        with self._commit("adopt") as db:
+            order = self.order(key)
+            if order is not None:
+                raise OrderTaken(order)
+            self._insert_order(key, OrderState.BOUGHT, offer, cap, now)
+            self._insert_attempt(key, 1, offer, fee, intent_id="adopted", holder="adopted", now=now)
+            self._end_attempt(key, 1, OrderState.BOUGHT, now, "found in AWS with our mark")
+            db.execute(
+                "UPDATE orders SET plan_arn = ?, seen = ? WHERE order_id = ?",
+                (seen["arn"], json.dumps(seen), self._id(key)),
+            )
+            self._event(key, now, "adopted", seen["arn"])
+        return self._again(key)
+
+    def settle(
+        self, order: Order, to: OrderState, *, now: datetime, detail: str, arn: str | None = None
+    ) -> Order:
+        """Move `order` from the state it was read in to `to`; ends its attempt unless that has ended.
+
+        Raises LostRace when another process moved it first, ValueError for a move that the table lacks.
+        """
+        with self._commit(f"settle-{to}") as db:
+            self._move(order.key, order.state, to, now)
+            if order.attempt.outcome in {None, OrderState.UNKNOWN}:
+                self._end_attempt(order.key, order.attempt.number, to, now, detail)
+            if arn is not None:
+                db.execute("UPDATE orders SET plan_arn = ? WHERE order_id = ?", (arn, self._id(order.key)))
+            self._event(order.key, now, str(to), detail)
+        return self._again(order.key)
+
+    def look(self, order: Order, look: Look) -> Order:
+        """Record one look at AWS for the order's latest attempt."""
+        order_id, attempt = self._id(order.key), order.attempt.number
+        with self._commit("look") as db:
+            db.execute(
+                "INSERT INTO looks (order_id, attempt, number, at, complete, found)"
+                " SELECT ?, ?, COALESCE(MAX(number), 0) + 1, ?, ?, ? FROM looks"
+                " WHERE order_id = ? AND attempt = ?",
+                (
+                    order_id,
+                    attempt,
+                    to_micros(look.at),
+                    int(look.complete),
+                    int(look.found),
+                    order_id,
+                    attempt,
+                ),
+            )
+            words = "found" if look.found else "not found" if look.complete else "could not look in full"
+            self._event(order.key, look.at, "looked", words)
+        return self._again(order.key)
+
+    def note_seen(self, order: Order, seen: Mapping[str, Any], now: datetime) -> Order:
+        """Keep the latest description of the order's plan; an event is written when its state changed."""
+        with self._commit("seen") as db:
+            db.execute(
+                "UPDATE orders SET seen = ?, changed_at = ? WHERE order_id = ?",
+                (json.dumps(seen), to_micros(now), self._id(order.key)),
+            )
+            if order.seen is None or order.seen.get("state") != seen.get("state"):
+                self._event(order.key, now, "plan", str(seen.get("state")))
+        return self._again(order.key)
+
+    # -- what runs in it -------------------------------------------------------------------------------
+    def steps(self, key: OrderKey) -> dict[StepKind, Step]:
+        """What was made for the order, by kind; kinds of which nothing was begun are absent."""
+        rows = self._db.execute("SELECT * FROM steps WHERE order_id = ?", (self._id(key),)).fetchall()
+        return {step.kind: step for step in map(step_from, rows)}
+
+    def put_step(self, key: OrderKey, step: Step) -> Step:
+        """Write a step as it stands now; a step of the same kind is replaced."""
+        with self._commit(f"{step.kind}-{step.state}") as db:
+            db.execute("DELETE FROM steps WHERE order_id = ? AND kind = ?", (self._id(key), step.kind))
+            db.execute(
+                "INSERT INTO steps (order_id, kind, name, state, ours, detail, started_at, changed_at)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (self._id(key), step.kind, step.name, step.state, int(step.ours), step.detail,
+                 to_micros(step.started_at), to_micros(step.changed_at)),
+            )  # fmt: skip
+            self._event(key, step.changed_at, f"{step.kind} {step.state}", step.name)
+        return step
+
+    # -- history ---------------------------------------------------------------------------------------
+    def events(self, key: OrderKey) -> tuple[Event, ...]:
+        """The order's history, oldest first."""
+        rows = self._db.execute(
+            "SELECT number, at, kind, detail FROM events WHERE order_id = ? ORDER BY number", (self._id(key),)
+        ).fetchall()
+        return tuple(Event(row["number"], from_micros(row["at"]), row["kind"], row["detail"]) for row in rows)
+
+    def note(self, key: OrderKey, kind: str, detail: str, now: datetime) -> None:
+        """Add a line to the order's history that changes nothing."""
+        with self._commit("note"):
+            self._event(key, now, kind, detail)
+
+    # -- inside ----------------------------------------------------------------------------------------
+    @contextmanager
+    def _commit(self, name: str) -> Iterator[sqlite3.Connection]:
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            yield self._db
+            self._around(f"{name}:before")
+            self._db.execute("COMMIT")
+        except BaseException:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            raise
+        self._around(f"{name}:after")
+
+    def _id(self, key: OrderKey) -> str:
+        return f"{self.realm} {key.mark}"
+
+    def _again(self, key: OrderKey) -> Order:
+        order = self.order(key)
+        if order is None:
+            raise LostRace(f"order {key} is not in the journal any more")
+        return order
+
+    def _order(self, row: sqlite3.Row) -> Order:
+        attempts = self._db.execute(
+            "SELECT * FROM attempts WHERE order_id = ? ORDER BY number", (row["order_id"],)
+        ).fetchall()
+        looks = self._db.execute(
+            "SELECT * FROM looks WHERE order_id = ? AND attempt = ? ORDER BY number",
+            (row["order_id"], attempts[-1]["number"]),
+        ).fetchall()
+        return order_from(row, attempts, looks)
+
+    def _move(self, key: OrderKey, expected: OrderState, to: OrderState, now: datetime) -> None:
+        if to not in MOVES[expected]:
+            raise ValueError(f"an order cannot go from {expected} to {to}")
+        moved = self._db.execute(
+            "UPDATE orders SET state = ?, changed_at = ? WHERE order_id = ? AND state = ?",
+            (to, to_micros(now), self._id(key), expected),
+        ).rowcount
+        if moved != 1:
+            raise LostRace(f"order {key} is not {expected} any more")
+
+    def _insert_order(
+        self, key: OrderKey, state: OrderState, offer: Offer, cap: Money | None, now: datetime
+    ) -> None:
+        self._db.execute(
+            "INSERT INTO orders (order_id, realm, account, need, sequence, state, plan_name, offer, cap,"
+            " created_at, changed_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (self._id(key), self.realm, key.account, key.need, key.sequence, state, plan_name(key),
+             offer_text(offer), money_text(cap), to_micros(now), to_micros(now)),
+        )  # fmt: skip
+
+    def _insert_attempt(
+        self,
+        key: OrderKey,
+        number: int,
+        offer: Offer,
+        fee: Money,
+        *,
+        intent_id: str,
+        holder: str,
+        now: datetime,
+    ) -> None:
+        self._db.execute(
+            "INSERT INTO attempts (order_id, number, intent_id, offering_id, fee_micros, currency, holder,"
+            " started_at, detail) VALUES (?, ?, ?, ?, ?, ?, ?, ?, '')",
+            (self._id(key), number, intent_id, offer.offering_id or "", fee.micros, fee.currency, holder,
+             to_micros(now)),
+        )  # fmt: skip
+
+    def _end_attempt(
+        self, key: OrderKey, number: int, outcome: OrderState, now: datetime, detail: str
+    ) -> None:
+        self._db.execute(
+            "UPDATE attempts SET ended_at = ?, outcome = ?, detail = ? WHERE order_id = ? AND number = ?",
+            (to_micros(now), outcome, detail, self._id(key), number),
+        )
+
+    def _event(self, key: OrderKey, now: datetime, kind: str, detail: str) -> None:
+        self._db.execute(
+            "INSERT INTO events (order_id, number, at, kind, detail)"
+            " SELECT ?, COALESCE(MAX(number), 0) + 1, ?, ?, ? FROM events WHERE order_id = ?",
+            (self._id(key), to_micros(now), kind, detail, self._id(key)),
+        )

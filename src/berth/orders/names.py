@@ -1,0 +1,41 @@
+"""Names that derive from an order, so that the name is the lock wherever the order is known."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+from berth.orders.order import OrderKey
+
+ORDER_TAG = "berth:order"
+INTENT_TAG = "berth:intent"
+
+_DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"  # no i, l, o, u: read aloud without mistakes
+_LONGEST = 63  # endpoints, configurations and models allow 63 characters, plans 64
+
+
+def _check_word(key: OrderKey) -> str:
+    seed = f"{key.account}\n{key.need}\n{key.sequence}".encode()
+    number = int.from_bytes(hashlib.sha256(seed).digest()[:4], "big")
+    return "".join(_DIGITS[(number >> shift) & 31] for shift in (15, 10, 5, 0))
+
+
+def plan_name(key: OrderKey) -> str:
+    """The training plan's name, such as `eval-1-7k2m`: need, sequence, and a check word of all three parts.
+
+    It fits `[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}` in lower case, whatever the need is called; the check word
+    keeps needs apart whose names look alike once cut to these characters, and the same need of two accounts.
+    """
+    tail = f"-{key.sequence}-{_check_word(key)}"
+    bare = re.sub(r"[^a-z0-9]+", "-", key.need.lower()).strip("-") or "need"
+    return bare[: _LONGEST - len(tail)].rstrip("-") + tail
+
+
+def workload_name(key: OrderKey) -> str:
+    """Name of the endpoint, its configuration and a model that Berth makes for the order."""
+    return plan_name(key)
+
+
+def is_ours(tags: dict[str, str], key: OrderKey) -> bool:
+    """Whether a resource with these tags carries the mark of this very order."""
+    return tags.get(ORDER_TAG) == key.mark

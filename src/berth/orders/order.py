@@ -1,0 +1,154 @@
+"""An order: the durable record of wanting to buy one training plan, and the table of its states."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+from berth.planner.offers import Offer
+from berth.terms.money import Money
+from berth.terms.outcomes import Spending
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class OrderKey:
+    """What makes an order one and the same: account, need name and sequence. Nothing else does.
+
+    `account` has 12 digits; `sequence` counts from 1, and 2 exists only when somebody asked for another
+    plan for the same need, or when the plan of 1 is known to have failed.
+    """
+
+    account: str
+    need: str
+    sequence: int = 1
+
+    def __str__(self) -> str:
+        """How a person writes it: `eval`, and `eval/2` for a later one."""
+        return self.need if self.sequence == 1 else f"{self.need}/{self.sequence}"
+
+    @property
+    def mark(self) -> str:
+        """The value of the tag `berth:order`: whoever finds it knows which order it belongs to."""
+        return f"{self.account}/{self.need}/{self.sequence}"
+
+
+def split_order_name(text: str) -> tuple[str, int | None]:
+    """`eval` -> ("eval", None: the latest), `eval/2` -> ("eval", 2). Raises ValueError for anything else."""
+    need, slash, number = text.partition("/")
+    if not need or (slash and not (number.isascii() and number.isdigit() and int(number) >= 1)):
+        raise ValueError(f"not the name of an order: {text!r}; write it like eval or eval/2")
+    return need, int(number) if slash else None
+
+
+class OrderState(StrEnum):
+    """Where an order stands. Only BUYING and UNKNOWN may hide money that has left."""
+
+    BUYING = "buying"  # the intent is committed; the paid call may be under way, or its process died
+    UNKNOWN = "unknown"  # the paid call ended without telling what became of it
+    BOUGHT = "bought"  # a plan that carries our mark exists
+    REFUSED = "refused"  # known: no plan was made, nothing was spent
+    FAILED = "failed"  # AWS made the plan and then failed it (payment or capacity); it is of no use
+    DISPUTED = "disputed"  # a plan has our name and not our mark: a person decides
+
+
+MOVES: Mapping[OrderState, frozenset[OrderState]] = {
+    OrderState.BUYING: frozenset(
+        {OrderState.UNKNOWN, OrderState.BOUGHT, OrderState.REFUSED, OrderState.DISPUTED}
+    ),
+    OrderState.UNKNOWN: frozenset({OrderState.BOUGHT, OrderState.REFUSED, OrderState.DISPUTED}),
+    OrderState.REFUSED: frozenset({OrderState.BUYING}),
+    OrderState.BOUGHT: frozenset({OrderState.FAILED}),
+    OrderState.DISPUTED: frozenset({OrderState.BOUGHT}),
+    OrderState.FAILED: frozenset(),
+}
+
+IN_DOUBT = frozenset({OrderState.BUYING, OrderState.UNKNOWN})
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One intent and the one paid call that it allows.
+
+    `holder` names the process that made it; `ended_at` and `outcome` are None while the call may be under
+    way. `outcome` is the order state that the attempt led to.
+    """
+
+    number: int
+    intent_id: str
+    offering_id: str
+    fee: Money
+    holder: str
+    started_at: datetime
+    ended_at: datetime | None
+    outcome: str | None
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One try to see in AWS what became of an attempt. `complete`: every read of it answered in full."""
+
+    at: datetime
+    complete: bool
+    found: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """An order as the journal holds it.
+
+    `offer` is what was approved, `cap` the most that may be paid for it (None: its own fee). `plan_arn` is
+    None until a plan is known; `seen` is the last description of the plan that was read (a JSON value, see
+    `orders.seen`), None when none was.
+    """
+
+    key: OrderKey
+    state: OrderState
+    plan_name: str
+    offer: Offer
+    cap: Money | None
+    plan_arn: str | None
+    seen: Mapping[str, Any] | None
+    created_at: datetime
+    changed_at: datetime
+    attempts: tuple[Attempt, ...]
+    looks: tuple[Look, ...]
+
+    @property
+    def attempt(self) -> Attempt:
+        """The latest attempt; every order has one, since the intent is what makes it."""
+        return self.attempts[-1]
+
+    @property
+    def spending(self) -> Spending:
+        """What is known about the order's money."""
+        if self.state is OrderState.BOUGHT:
+            return Spending.paid(self.attempt.fee, str(self.key))
+        call_was_refused = self.attempt.outcome == OrderState.REFUSED
+        if self.state in IN_DOUBT or (self.state is OrderState.DISPUTED and not call_was_refused):
+            return Spending.not_known(self.attempt.fee, str(self.key))
+        return Spending.nothing()
+
+
+SETTLING_TIME = timedelta(minutes=6)
+"""AWS shows writes up to 5 minutes late; a minute is added for clocks that differ."""
+
+
+def known_absent(looks: tuple[Look, ...]) -> bool:
+    """The six-minute rule: whether these looks (of one attempt) prove that no plan was made.
+
+    They do when complete reads that found nothing span at least six minutes and none found anything.
+    """
+    if any(look.found for look in looks):
+        return False
+    whole = [look.at for look in looks if look.complete]
+    return bool(whole) and max(whole) - min(whole) >= SETTLING_TIME
+
+
+def absent_at(looks: tuple[Look, ...]) -> datetime | None:
+    """The earliest instant at which one more complete look could settle it; None before the first."""
+    whole = [look.at for look in looks if look.complete]
+    return min(whole) + SETTLING_TIME if whole else None
