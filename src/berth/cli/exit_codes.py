@@ -1,0 +1,29 @@
+"""The exit codes of `berth`, each in a sentence: one table for help, documentation and tests."""
+
+from __future__ import annotations
+
+from berth.terms.outcomes import NOTHING_SPENT, BerthError, ExitCode, Spending, Spent
+
+__all__ = ["MEANINGS", "NOTHING_SPENT", "BerthError", "ExitCode", "Spending", "Spent", "table"]
+
+MEANINGS: dict[ExitCode, str] = {
+    ExitCode.DONE: "done",
+    ExitCode.INTERNAL_ERROR: "internal error: a fault of berth itself",
+    ExitCode.USAGE: "usage: the command line cannot be read",
+    ExitCode.NO_CAPACITY: "no capacity: every place answered, none has what fits",
+    ExitCode.QUOTA: "quota: the account may not hold as much",
+    ExitCode.THROTTLED: "throttled: asked too often, ask again later",
+    ExitCode.CREDENTIALS: "credentials: missing, expired, not allowed, or for another account",
+    ExitCode.INCOMPLETE: "incomplete: some place did not answer in full",
+    ExitCode.DECISION_NEEDED: "a decision is needed: the offer changed, or nobody could be asked",
+    ExitCode.BAD_REQUEST: "bad request: the need or a file says something that cannot be",
+    ExitCode.BOUGHT_NOT_LAUNCHED: "bought, but what should run in it does not",
+    ExitCode.CLEANED_STILL_PAID: "cleaned up, and the reservation is still paid until its end",
+    ExitCode.OUTCOME_UNKNOWN: "outcome unknown: do not buy by hand, run `berth show`",
+    ExitCode.INTERRUPTED: "interrupted",
+}
+
+
+def table() -> str:
+    """The codes as lines, for the help text."""
+    return "\n".join(f"{code.value:>4}  {meaning}" for code, meaning in MEANINGS.items())

@@ -1,0 +1,149 @@
+"""`berth`: one file a verb. Nothing heavy is imported before a verb runs, so that `--help` is instant."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Annotated
+
+import typer
+
+from berth import __version__
+from berth.cli.exit_codes import table
+from berth.cli.output import failure_lines, spending_so_far
+from berth.terms.outcomes import BerthError, ExitCode, Spending, Spent
+from berth.terms.settings import SettingsError
+
+VERBS = ("plan", "buy", "deploy", "invoke", "show", "clean", "run")
+
+app = typer.Typer(
+    name="berth",
+    help="Get GPUs for a window of time: compare, buy once, run in it, clear up.",
+    epilog="Exit codes: see `berth exit-codes`.",
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"berth {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Get GPUs for a window of time: compare, buy once, run in it, clear up."""
+
+
+@app.command("exit-codes")
+def _exit_codes() -> None:
+    """Show what each exit code means."""
+    typer.echo(table())
+
+
+@app.command(
+    "yard",
+    context_settings={
+        "allow_extra_args": True,
+        "ignore_unknown_options": True,
+        "help_option_names": [],
+    },
+)
+def _yard(context: typer.Context) -> int | None:
+    """Run a yard: the same AWS APIs on your own machines, or as a rehearsal (`berth yard --help`)."""
+    # The two halves meet over HTTP only: the yard's command is looked up by name and given the bare
+    # arguments.
+    try:
+        command = import_module("berth.yard.command.app")
+    except ModuleNotFoundError as missing:
+        if (missing.name or "").startswith("berth."):
+            raise
+        raise BerthError(
+            ExitCode.USAGE,
+            f"the yard needs {missing.name}, which is not installed",
+            "pip install 'gpu-berth[yard]'",
+        ) from None
+    result: int | None = command.main(list(context.args))
+    return result
+
+
+def _register_verbs() -> None:
+    for verb in VERBS:
+        if find_spec(f"berth.cli.{verb}") is not None:
+            import_module(f"berth.cli.{verb}").register(app)
+
+
+_register_verbs()
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command line and end the process with the exit code of the table."""
+    sys.exit(run(sys.argv[1:] if argv is None else list(argv)))
+
+
+def run(argv: Sequence[str]) -> int:
+    """Run the command line `argv` (without the program's name); the exit code. Never raises for a failure."""
+    debug = "--debug" in argv
+    spending_so_far.now = Spending.nothing()
+    try:
+        result = app([a for a in argv if a != "--debug"], prog_name="berth", standalone_mode=False)
+    except BerthError as error:
+        return _failed(error)
+    except SettingsError as problem:
+        return _failed(BerthError(ExitCode.BAD_REQUEST, str(problem)))
+    except (KeyboardInterrupt, typer.Abort):
+        result = ExitCode.INTERRUPTED
+    except Exception as fault:  # noqa: BLE001 - the last door: whatever comes here is a fault of ours
+        return _usage(fault) if hasattr(fault, "format_message") else _fault(fault, debug)
+    if result == ExitCode.INTERRUPTED:
+        return _failed(BerthError(ExitCode.INTERRUPTED, "interrupted"))
+    return int(result or 0)
+
+
+def _failed(error: BerthError) -> int:
+    spent = error.spent if error.spent.spent is not Spent.NOTHING else spending_so_far.now
+    sys.stderr.write("\n".join(failure_lines(error, spent)) + "\n")
+    unknown = spent.spent is Spent.NOT_KNOWN and error.exit_code is ExitCode.INTERNAL_ERROR
+    return ExitCode.OUTCOME_UNKNOWN if unknown else error.exit_code
+
+
+def _usage(problem: Exception) -> int:
+    message = getattr(problem, "format_message")() or "berth --help shows the verbs"  # noqa: B009 - typer's own type
+    return _failed(BerthError(ExitCode.USAGE, message, "berth --help"))
+
+
+def _fault(fault: Exception, debug: bool) -> int:
+    text = "".join(traceback.format_exception(fault))
+    if debug:
+        sys.stderr.write(text)
+        where = "the trace is above"
+    else:
+        where = _keep(text)
+    one_line = f"{type(fault).__name__}: {fault}".splitlines()[0]
+    return _failed(BerthError(ExitCode.INTERNAL_ERROR, f"internal error, {one_line}; {where}"))
+
+
+def _keep(text: str) -> str:
+    """Write a trace beside the journal; a sentence saying where."""
+    from berth.storage.home import berth_home
+
+    folder = berth_home(os.environ) / "faults"
+    path = folder / f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{os.getpid()}.txt"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as problem:
+        return f"its trace could not be kept ({problem}): run again with --debug"
+    return f"its trace is in {path}"

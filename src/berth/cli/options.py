@@ -1,0 +1,17 @@
+"""Options that several verbs share, declared once so that they read the same everywhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Profile = Annotated[
+    str | None, typer.Option("--profile", metavar="NAME", help="Named profile of the AWS configuration.")
+]
+Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout; talk goes to stderr.")]
+NeedFile = Annotated[
+    Path | None,
+    typer.Argument(metavar="[NEED]", help="Need file (TOML); flags override it.", show_default=False),
+]

@@ -1,0 +1,100 @@
+"""Answers go to stdout, talk goes to stderr; nothing from elsewhere is printed with control characters."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any, TextIO
+
+from berth.terms.outcomes import NOTHING_SPENT, BerthError, ExitCode, Spending
+from berth.terms.text import plain
+
+WIDTH = 80
+
+
+class SpendingSoFar:
+    """What the running command is known to have spent.
+
+    A verb that pays sets `now` before the paid call (to not known) and after it (to paid, or back to
+    nothing), so that even a fault or Ctrl-C in between ends with the right line.
+    """
+
+    def __init__(self) -> None:
+        self.now: Spending = NOTHING_SPENT
+
+
+class Output:
+    """The two streams of one command.
+
+    `as_json` promises that stdout holds one JSON document and nothing else.
+    """
+
+    def __init__(
+        self,
+        *,
+        as_json: bool = False,
+        stdout: TextIO | None = None,
+        stderr: TextIO | None = None,
+        stdin: TextIO | None = None,
+        environ: Mapping[str, str] = os.environ,
+    ) -> None:
+        self.as_json = as_json
+        self._stdout = stdout or sys.stdout
+        self._stderr = stderr or sys.stderr
+        self._stdin = stdin or sys.stdin
+        self._environ = environ
+
+    def answer(self, text: str) -> None:
+        """Print what was asked for; nothing in JSON mode, whose answer is `document`."""
+        if not self.as_json:
+            self._write(self._stdout, text)
+
+    def document(self, value: Mapping[str, Any]) -> None:
+        """Print the JSON answer, if JSON was asked for."""
+        if self.as_json:
+            self._stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+            self._stdout.flush()
+
+    def talk(self, text: str) -> None:
+        """Tell the person what happens."""
+        self._write(self._stderr, text)
+
+    def can_ask(self) -> bool:
+        """Whether a person sits at both ends: without a terminal nothing is asked."""
+        return self._stdin.isatty() and self._stderr.isatty()
+
+    def ask(self, question: str) -> bool:
+        """Ask yes or no; anything but a typed yes is no. Raises DECISION_NEEDED without a terminal."""
+        if not self.can_ask():
+            raise BerthError(
+                ExitCode.DECISION_NEEDED,
+                "a question has to be answered and there is no terminal to ask it on",
+                "add --yes --max AMOUNT to decide beforehand",
+            )
+        self._stderr.write(f"{plain(question)} [y/N] ")
+        self._stderr.flush()
+        return self._stdin.readline().strip().lower() in {"y", "yes"}
+
+    def strong(self, text: str) -> str:
+        """`text` in bold where stdout is a terminal that may show it (NO_COLOR is obeyed)."""
+        dumb = self._environ.get("TERM") == "dumb" or bool(self._environ.get("NO_COLOR"))
+        return text if dumb or self.as_json or not self._stdout.isatty() else f"\x1b[1m{text}\x1b[0m"
+
+    @staticmethod
+    def _write(stream: TextIO, text: str) -> None:
+        stream.write(text if text.endswith("\n") else text + "\n")
+        stream.flush()
+
+
+spending_so_far = SpendingSoFar()
+
+
+def failure_lines(error: BerthError, spent: Spending) -> list[str]:
+    """The lines that end a failed command: what, what next, and what is known about money (always last)."""
+    first, *more = [plain(line, 2000) for line in error.message.splitlines() or [""]]
+    lines = [f"error: {first}", *more]
+    if error.next_step:
+        lines.append(f"next: {plain(error.next_step, 1000)}")
+    return [*lines, plain(spent.line())]

@@ -1,0 +1,138 @@
+"""The plan: chosen offers, what each costs and why, and a verdict on every way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from berth.planner.cost import OfferCost, PayAsYouGo
+from berth.planner.need import Need
+from berth.planner.offers import Offer, PlaceAnswer
+from berth.planner.verdicts import WayVerdict
+from berth.terms.instants import iso, parse_instant
+from berth.terms.money import Money
+
+SCHEMA = "berth.plan/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One offer that fits, numbered from 1 in order of preference.
+
+    `reasons` say why it fits and is preferred; `cares` what can go wrong or is easily overlooked.
+    """
+
+    number: int
+    offer: Offer
+    cost: OfferCost
+    reasons: tuple[str, ...]
+    cares: tuple[str, ...]
+
+    @property
+    def fee(self) -> Money | None:
+        """What the offer costs in total; None when no price was named: it cannot be bought."""
+        return self.offer.fee
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "number": self.number,
+            "offer": self.offer.to_json(),
+            "cost": self.cost.to_json(),
+            "reasons": list(self.reasons),
+            "cares": list(self.cares),
+        }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Choice:
+        """The choice that `to_json` wrote."""
+        return cls(
+            int(value["number"]),
+            Offer.from_json(value["offer"]),
+            OfferCost.from_json(value["cost"]),
+            tuple(value["reasons"]),
+            tuple(value["cares"]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """An offer that was seen and does not fit, with every reason against it."""
+
+    offer: Offer
+    reasons: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {"offer": self.offer.to_json(), "reasons": list(self.reasons)}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Rejected:
+        """The rejected offer that `to_json` wrote."""
+        return cls(Offer.from_json(value["offer"]), tuple(value["reasons"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A need, what every place answered, the choices, and a verdict on every way.
+
+    `account` is the account that asked, None when nobody was asked. `rehearsal` is the URL of the yard that
+    answered, None for AWS: a plan of one world must never be bought in the other. `incomplete` says that at
+    least one place did not answer in full, so that a better offer may exist.
+    """
+
+    need: Need
+    made_at: datetime
+    account: str | None
+    rehearsal: str | None
+    answers: tuple[PlaceAnswer, ...]
+    choices: tuple[Choice, ...]
+    rejected: tuple[Rejected, ...]
+    pay_as_you_go: tuple[PayAsYouGo, ...]
+    verdicts: tuple[WayVerdict, ...]
+    incomplete: bool
+
+    @property
+    def best(self) -> Choice | None:
+        """The first choice, or None when nothing fits."""
+        return self.choices[0] if self.choices else None
+
+    def choice(self, number: int) -> Choice | None:
+        """Choice `number` (from 1), or None when there is none."""
+        return next((c for c in self.choices if c.number == number), None)
+
+    def to_json(self) -> dict[str, Any]:
+        """The document described in docs/reference/json.md."""
+        return {
+            "schema": SCHEMA,
+            "made_at": iso(self.made_at),
+            "account": self.account,
+            "rehearsal": self.rehearsal,
+            "incomplete": self.incomplete,
+            "need": self.need.to_json(),
+            "choices": [c.to_json() for c in self.choices],
+            "pay_as_you_go": [p.to_json() for p in self.pay_as_you_go],
+            "verdicts": [v.to_json() for v in self.verdicts],
+            "rejected": [r.to_json() for r in self.rejected],
+            "places": [a.to_json() for a in self.answers],
+        }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Plan:
+        """The plan that `to_json` wrote. Raises ValueError for another schema."""
+        if value.get("schema") != SCHEMA:
+            raise ValueError(f"not a {SCHEMA} document: schema is {value.get('schema')!r}")
+        return cls(
+            need=Need.from_json(value["need"]),
+            made_at=parse_instant(value["made_at"]),
+            account=value["account"],
+            rehearsal=value["rehearsal"],
+            answers=tuple(PlaceAnswer.from_json(a) for a in value["places"]),
+            choices=tuple(Choice.from_json(c) for c in value["choices"]),
+            rejected=tuple(Rejected.from_json(r) for r in value["rejected"]),
+            pay_as_you_go=tuple(PayAsYouGo.from_json(p) for p in value["pay_as_you_go"]),
+            verdicts=tuple(WayVerdict.from_json(v) for v in value["verdicts"]),
+            incomplete=bool(value["incomplete"]),
+        )
