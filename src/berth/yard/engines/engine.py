@@ -32,6 +32,7 @@ class ReportKind(StrEnum):
     READY = "ready"  # /ping answered 200 for the first time
     FAILED = "failed"  # it never became ready; `reason` says why
     DIED = "died"  # it had been ready and ended by itself; `reason` says how
+    STOPPED = "stopped"  # it has ended because `stop` was called (told for unknown keys too)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,82 @@
+"""Accounts and their keys.
+
+A yard's access key ids begin with `YARD`, so that a client can refuse to send anybody else's keys to a yard,
+or a yard's keys to anybody else. The secret is kept as it is: Signature Version 4 needs it to verify.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NewType
+
+from berth.terms.ids import IdSource
+from berth.yard.errors import ServiceError
+from berth.yard.store.transaction import Reading, Transaction
+
+KEY_PREFIX = "YARD"
+AccountId = NewType("AccountId", str)
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Who asks: twelve digits, and the name given at `berth yard account add`."""
+
+    account_id: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class AccessKey:
+    """A key pair of an account."""
+
+    access_key_id: str
+    secret: str
+    account: Account
+
+
+class AccountExists(ValueError):
+    """The name is taken."""
+
+
+def add_account(tx: Transaction, name: str) -> AccessKey:
+    """Make an account with one key. Raises AccountExists."""
+    if tx.one("SELECT 1 FROM accounts WHERE name = ?", name) is not None:
+        raise AccountExists(f"an account named {name!r} exists already")
+    account = Account(_twelve_digits(tx.ids), name)
+    tx.insert("accounts", account_id=account.account_id, name=name, created_us=tx.now_us)
+    key = AccessKey(KEY_PREFIX + tx.ids.hex(16).upper(), tx.ids.hex(40), account)
+    tx.insert(
+        "access_keys",
+        access_key_id=key.access_key_id, account_id=account.account_id, secret=key.secret,
+        created_us=tx.now_us,
+    )  # fmt: skip
+    tx.event(f"account/{account.account_id}", "account", f"account {name} added", to_state="Active")
+    return key
+
+
+def _twelve_digits(ids: IdSource) -> str:
+    return str(100_000_000_000 + int(ids.hex(12), 16) % 900_000_000_000)
+
+
+def access_keys(rows: Reading) -> dict[str, AccessKey]:
+    """Every key there is, by its id."""
+    found = rows.all(
+        "SELECT access_key_id, secret, account_id, name FROM access_keys JOIN accounts USING (account_id)"
+        " ORDER BY access_keys.created_us, access_key_id"
+    )
+    return {
+        row["access_key_id"]: AccessKey(
+            row["access_key_id"], row["secret"], Account(row["account_id"], row["name"])
+        )
+        for row in found
+    }
+
+
+def authorise(account: Account, owner: str) -> None:
+    """The one authorisation step: an account may do everything to its own, and sees nothing of another's.
+
+    Services look resources up by (account, Region, name), so a foreign one is simply not found; this guards
+    whatever is looked up by ARN. Raises AccessDeniedException.
+    """
+    if account.account_id != owner:
+        raise ServiceError("AccessDeniedException", "You are not authorized to perform this action.")

@@ -1,0 +1,66 @@
+"""Pages by key: a page costs the same wherever it begins, and rows added meanwhile never shift it."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from berth.yard.errors import ServiceError
+from berth.yard.store.transaction import Reading, Row, Value
+
+PAGE_DEFAULT = 100
+
+
+def write_token(scope: str, key: Sequence[Value]) -> str:
+    """An opaque NextToken that begins after `key`; `scope` (what is listed, in which order) must match."""
+    return base64.urlsafe_b64encode(json.dumps([scope, *key]).encode()).decode()
+
+
+def read_token(token: str, scope: str) -> list[Value]:
+    """The key in a NextToken. Raises ValidationException for any other text or another listing's token."""
+    try:
+        found = json.loads(base64.urlsafe_b64decode(token.encode()))
+        if isinstance(found, list) and found and found[0] == scope:
+            return found[1:]
+    except (ValueError, binascii.Error, RecursionError):
+        pass
+    raise ServiceError("ValidationException", "Invalid pagination token given.")
+
+
+def page(
+    rows: Reading,
+    params: Any,
+    *,
+    scope: str,
+    table: str,
+    where: Sequence[str],
+    values: Sequence[Value],
+    sort_column: str,
+    descending: bool,
+    size_default: int = PAGE_DEFAULT,
+) -> tuple[list[Row], str | None]:
+    """One page of `table`, sorted by (`sort_column`, name), and the token of the next or None.
+
+    `params` holds NextToken and MaxResults as AWS has them. `table`, `where` and `sort_column` come from code.
+    """
+    size = int(params.get("MaxResults", size_default))
+    scope = f"{scope}/{sort_column}/{'d' if descending else 'a'}"
+    clauses, bound = list(where), list(values)
+    if params.get("NextToken"):
+        key = read_token(params["NextToken"], scope)
+        clauses.append(f"({sort_column}, name) {'<' if descending else '>'} (?, ?)")
+        bound += key
+    order = "DESC" if descending else "ASC"
+    found = rows.all(
+        f"SELECT * FROM {table} WHERE {' AND '.join(clauses)}"  # noqa: S608 - only literals of our code
+        f" ORDER BY {sort_column} {order}, name {order} LIMIT ?",
+        *bound,
+        size + 1,
+    )
+    if len(found) <= size:
+        return found, None
+    found = found[:size]
+    return found, write_token(scope, [found[-1][sort_column], found[-1]["name"]])
