@@ -113,7 +113,7 @@ def run(command: list[str], doing: str, expected: int = 0, cwd: Path = ROOT) -> 
             say("   unpacking")
     if process.wait() != 0:
         sys.stderr.write("\n".join(lines[-TAIL_LINES:]) + "\n")
-        raise CannotInstall(f"{doing} failed; the reason is above, in the words of {Path(command[0]).name}.")
+        raise CannotInstall(f"{doing} failed. What it said is above.")
 
 
 def check_python() -> None:
