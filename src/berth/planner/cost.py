@@ -12,8 +12,9 @@ from berth.planner.offers import Offer, hours_of, money_from_json, money_json
 from berth.terms.money import Money
 from berth.terms.ways import Way
 
-# A price under this share of what the same hardware lists for on demand is a row of another kind (an operating
-# system surcharge, a placeholder), not a bargain. AWS itself claims at most 75 % off (blog of 2026-05-07).
+# A price under this share of what the same hardware lists for on demand is a row of another kind (an
+# operating system surcharge, a placeholder), not a bargain. AWS itself claims at most 75 % off (blog of
+# 2026-05-07).
 IMPLAUSIBLE_SHARE = Decimal("0.10")
 _MINUTE_HOURS = Decimal(60)
 _RATE_STEP = Decimal("0.001")
@@ -23,9 +24,9 @@ _RATE_STEP = Decimal("0.001")
 class HourlyRate:
     """What one instance hour costs by a way that is paid as one goes.
 
-    `hourly` is None where no price is known. `component` is what is priced (`hosting`, `training`, `on-demand`).
-    `as_of` and `source` say when and where the price was seen (None and '' when there is none); `live` is False
-    for the shipped tables. `region_assumed`: the source named no Region.
+    `hourly` is None where no price is known. `component` is what is priced (`hosting`, `training`,
+    `on-demand`). `as_of` and `source` say when and where the price was seen (None and '' when there is
+    none); `live` is False for the shipped tables. `region_assumed`: the source named no Region.
     """
 
     way: Way
@@ -72,9 +73,9 @@ class HourlyRate:
 class BreakEven:
     """From how much use on an offer costs less than on-demand.
 
-    `after` is the time of use from which it does, rounded up to the minute; `share` that time as a share of the
-    usable time (over 1: never within the offer). `rate` is the on-demand rate compared with. `at_full_use` is
-    what on-demand would cost for all of the usable time.
+    `after` is the time of use from which it does, rounded up to the minute; `share` that time as a share of
+    the usable time (over 1: never within the offer). `rate` is the on-demand rate compared with.
+    `at_full_use` is what on-demand would cost for all of the usable time.
     """
 
     after: timedelta
@@ -113,9 +114,10 @@ class BreakEven:
 class OfferCost:
     """What an offer really costs.
 
-    `total` is None where the fee is missing, zero or implausible; `doubt` then says which. `per_usable_hour` is
-    per instance, `per_accelerator_hour` per accelerator, both over the usable time; None where the total or the
-    number of accelerators is not known. `break_even` is None without a known on-demand rate in one currency.
+    `total` is None where the fee is missing, zero or implausible; `doubt` then says which.
+    `per_usable_hour` is per instance, `per_accelerator_hour` per accelerator, both over the usable time;
+    None where the total or the number of accelerators is not known. `break_even` is None without a known
+    on-demand rate in one currency.
     """
 
     total: Money | None

@@ -1,0 +1,97 @@
+"""Keys: found by AWS's own chain, and never shown to the wrong world.
+
+A yard is only ever sent keys of its own prefix, and AWS is never sent a yard's keys. Where a yard is
+declared, keys come from the environment or the configuration files alone: the instance metadata service,
+single sign-on and role providers would have to be asked over a network, and in a rehearsal nothing but the
+yard is.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from botocore.exceptions import BotoCoreError, ClientError, ProfileNotFound, SSOError, TokenRetrievalError
+
+from berth.aws.refusals import refusal_of
+from berth.aws.worlds import Yard
+from berth.terms.outcomes import BerthError, ExitCode
+from berth.terms.text import plain
+
+if TYPE_CHECKING:
+    from botocore.credentials import ReadOnlyCredentials
+    from botocore.session import Session
+
+YARD_PREFIX = "YARD"
+_OFFLINE_PROVIDERS = frozenset({"env", "shared-credentials-file", "config-file"})
+
+
+def stay_offline(session: Session) -> None:
+    """Take every provider that asks a network or a program out of the session's credential chain."""
+    chain = session.get_component("credential_provider")
+    chain.providers = [p for p in chain.providers if p.METHOD in _OFFLINE_PROVIDERS]
+
+
+def resolve(session: Session, yard: Yard | None, profile: str | None) -> ReadOnlyCredentials:
+    """The session's keys, of the right world.
+
+    Raises BerthError (credentials): none found, an expired login (with the command that renews it), or keys
+    of the other world.
+    """
+    try:
+        found = session.get_credentials()
+        keys = found.get_frozen_credentials() if found is not None else None
+    except ProfileNotFound as problem:
+        raise _no_login(plain(problem), "aws configure list-profiles") from None
+    except (BotoCoreError, ClientError) as problem:
+        raise login_error(problem, profile) from None
+    if keys is None or not keys.access_key:
+        raise _no_keys(yard, profile)
+    check_world(keys.access_key, yard)
+    return keys
+
+
+def check_world(access_key: str, yard: Yard | None) -> None:
+    """Raise BerthError when a key of one world is about to be used in the other."""
+    of_a_yard = access_key.startswith(YARD_PREFIX)
+    if yard is not None and not of_a_yard:
+        raise _no_login(
+            f"the keys in use are not the yard's (a yard's begin with {YARD_PREFIX}); the yard "
+            f"{yard.address} is never shown keys of AWS; nothing was sent",
+            'eval "$(berth yard env)"',
+        )
+    if yard is None and of_a_yard:
+        raise _no_login(
+            "the keys in use belong to a yard, and BERTH_YARD declares none; nothing was sent",
+            'eval "$(berth yard env)" for the rehearsal, or use keys of AWS',
+        )
+
+
+def login_error(problem: BotoCoreError | ClientError, profile: str | None) -> BerthError:
+    """What to tell a person whose keys could not be had, with the command that renews the login."""
+    refusal = refusal_of(problem)
+    return _no_login(f"no usable AWS login: {refusal}", _renewal(problem, refusal.code, profile))
+
+
+def _renewal(problem: Exception, code: str, profile: str | None) -> str:
+    named = f" --profile {profile}" if profile else ""
+    if isinstance(problem, SSOError | TokenRetrievalError):
+        return f"aws sso login{named}"
+    if type(problem).__name__.startswith("Login"):
+        return f"aws login{named}"
+    if code in {"ExpiredToken", "ExpiredTokenException", "RequestExpired"}:
+        return f"aws sso login{named}, or fetch new temporary keys the way you got these"
+    return f"aws sts get-caller-identity{named} shows what the AWS CLI makes of it"
+
+
+def _no_keys(yard: Yard | None, profile: str | None) -> BerthError:
+    if yard is not None:
+        return _no_login("no keys for the yard were found; nothing was sent", 'eval "$(berth yard env)"')
+    where = f"in profile {profile}" if profile else "(environment, configuration files, roles)"
+    return _no_login(
+        f"no AWS credentials were found {where}",
+        "aws configure, aws sso login, or name one with --profile",
+    )
+
+
+def _no_login(message: str, next_step: str) -> BerthError:
+    return BerthError(ExitCode.CREDENTIALS, message, next_step)

@@ -1,0 +1,63 @@
+"""Which operations a client may send. A verb that does not spend holds a client that cannot."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from enum import Enum
+from typing import Any
+
+from berth.terms.outcomes import BerthError, ExitCode
+
+# Calls that commit money, with no or only a partial way back. The first four carry no client token.
+PAID = frozenset(
+    {
+        "CreateTrainingPlan",
+        "ExtendTrainingPlan",
+        "PurchaseCapacityBlock",
+        "PurchaseCapacityBlockExtension",
+        "CreateCapacityReservation",
+        "CreateCapacityReservationFleet",
+        "RunInstances",
+        "CreateFleet",
+        "RequestSpotInstances",
+        "RequestSpotFleet",
+        "AllocateHosts",
+        "PurchaseHostReservation",
+        "PurchaseReservedInstancesOffering",
+        "PurchaseScheduledInstances",
+        "AcceptReservedInstancesExchangeQuote",
+        "CreateSavingsPlan",
+    }
+)
+# Invoking an endpoint that runs costs nothing beyond the endpoint.
+_READS = re.compile(r"(Describe|List|Get|Search|Head|BatchDescribe|BatchGet|Invoke)[A-Z]\w*")
+
+
+class Power(Enum):
+    """What a client may do: only read; also create and delete what carries no fee; also pay."""
+
+    READ = "read"
+    LAUNCH = "launch"
+    BUY = "buy"
+
+    def allows(self, operation: str) -> bool:
+        """Whether `operation` (AWS's name) may be sent."""
+        if self is Power.BUY:
+            return True
+        if self is Power.LAUNCH:
+            return operation not in PAID
+        return operation not in PAID and _READS.fullmatch(operation) is not None
+
+
+def guard(power: Power) -> Callable[..., None]:
+    """A hook for `before-parameter-build` that refuses before anything is built, signed or sent."""
+
+    def refuse(*, model: Any, **_: Any) -> None:
+        if not power.allows(model.name):
+            raise BerthError(
+                ExitCode.INTERNAL_ERROR,
+                f"{model.name} was refused before it was sent: this client may only {power.value}",
+            )
+
+    return refuse

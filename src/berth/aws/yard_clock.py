@@ -1,0 +1,59 @@
+"""The one clock of a command: this machine's, or the yard's where a yard tells its own."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from berth.terms.clock import Clock
+from berth.terms.instants import parse_instant
+from berth.terms.outcomes import BerthError, ExitCode
+
+HEADER = "x-yard-time"
+# A yard whose time differs by no more than this from ours runs on real time.
+_REAL = timedelta(seconds=5)
+
+
+class FollowingClock:
+    """A clock that follows the header `x-yard-time` of the answers that it is shown.
+
+    Until a yard has told its time, and where the yard runs on real time, `now` is the machine's. A yard's
+    simulated clock moves only when somebody moves it, so between two answers `now` stands still; `elapsed`
+    and `sleep` are always real.
+    """
+
+    def __init__(self, real: Clock) -> None:
+        self._real = real
+        self._told: datetime | None = None
+
+    @property
+    def told(self) -> datetime | None:
+        """What the yard's clock said last, None when no yard has told a time."""
+        return self._told
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether the yard's clock is not real time."""
+        return self._told is not None and abs(self._told - self._real.now()) > _REAL
+
+    def hear(self, header: str) -> None:
+        """Take the time from an answer. Raises BerthError when the header cannot be read."""
+        try:
+            told = parse_instant(header)
+        except ValueError as problem:
+            raise BerthError(
+                ExitCode.INTERNAL_ERROR, f"the yard sends a clock that cannot be read: {problem}"
+            ) from None
+        # Answers may be heard out of order; a yard's clock never goes back.
+        self._told = told if self._told is None else max(self._told, told)
+
+    def now(self) -> datetime:
+        """The present on the clock that is followed."""
+        return self._told if self._told is not None and self.is_simulated else self._real.now()
+
+    def elapsed(self) -> float:
+        """Seconds of real time."""
+        return self._real.elapsed()
+
+    def sleep(self, seconds: float) -> None:
+        """Sleep `seconds` of real time; a yard's clock does not move by it."""
+        self._real.sleep(seconds)
