@@ -25,8 +25,8 @@ class FaultKind(StrEnum):
     PRICE_CHANGE = "price-change"  # from now on fees are multiplied by `amount` (default 1.15)
     PAYMENT_FAILURE = "payment-failure"  # the payment of the next purchase fails
     LAG = "lag"  # reads do not see a write for `amount` yard minutes (default 5)
-    ABSENT_MEMBERS = "absent-members"  # the optional members named in `amount` (default all) are left out
-    UNKNOWN_VALUES = "unknown-values"  # enum members of the answer hold a value that no model knows
+    ABSENT_MEMBERS = "absent-members"  # the members named in `amount` (comma separated) are left out
+    UNKNOWN_VALUES = "unknown-values"  # the members named in `amount` hold a value that no model knows
     MALFORMED_BODY = "malformed-body"  # the answer's body is cut in the middle
 
 

@@ -23,7 +23,9 @@ class Container:
     image: str
     environment: Mapping[str, str]
     model_dir: Path | None
-    startup_limit_s: int = 480
+    startup_limit_s: float = 480
+    variant_name: str = "AllTraffic"
+    hostname: str | None = None
 
 
 class ReportKind(StrEnum):
@@ -88,6 +90,10 @@ class Engine(Protocol):
 
     def describe(self) -> Mapping[str, str]:
         """Words for `status`: confinement (`bubblewrap` or `none: why`), limits (`cgroup v1` ...)."""
+        ...
+
+    def refuses_accounts(self, count: int) -> str | None:
+        """Why this engine cannot serve `count` accounts; None when it can."""
         ...
 
     def logs(self, key: str, last_bytes: int = 4096) -> str:

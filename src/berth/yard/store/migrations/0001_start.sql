@@ -48,6 +48,7 @@ CREATE INDEX events_by_subject ON events (subject, event_id);
 CREATE TABLE bookings (
     booking_id INTEGER PRIMARY KEY,
     pool       TEXT NOT NULL,
+    face       TEXT,
     holder     TEXT NOT NULL,
     count      INTEGER NOT NULL CHECK (count > 0),
     start_us   INTEGER NOT NULL,

@@ -1,0 +1,282 @@
+"""What whoever operates a yard may ask and do. The admin application is only its HTTP face."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from berth.terms.durations import parse_duration
+from berth.terms.instants import from_micros, iso, parse_instant
+from berth.terms.money import Money
+from berth.terms.ways import Target
+from berth.terms.window import Window
+from berth.yard.assembly import Yard
+from berth.yard.calls import CallLog
+from berth.yard.faults import Fault, FaultKind
+from berth.yard.identity.accounts import AccessKey, AccountExists, access_keys, add_account
+from berth.yard.lifecycle.clock import ClockRefused
+from berth.yard.lifecycle.timers import Timekeeper
+from berth.yard.services.sagemaker.training_plans import PlanSeed, seed_training_plan
+from berth.yard.store.transaction import Reading, Row
+from berth.yard.store.writer import Writer
+
+LIMIT_MAX = 10_000
+_ACCOUNT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+
+
+class Refused(Exception):
+    """The yard will not do that; the text says why and what would be right."""
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """How the yard is reached: base URLs without a slash at the end. `s3_url` None = no S3 beside this yard."""
+
+    url: str
+    s3_url: str | None
+
+
+class Desk:
+    """The operator's desk of one running yard. Methods may be called from any thread; they wait for the writer.
+
+    `accounts_changed` is called after an account was added; it may refuse by raising ValueError (an engine
+    that cannot keep accounts apart), in which case nothing was added.
+    """
+
+    def __init__(
+        self,
+        yard: Yard,
+        writer: Writer,
+        timekeeper: Timekeeper,
+        calls: CallLog,
+        addresses: Addresses,
+        facts: Mapping[str, Any],
+        refresh_keys: Any,
+    ) -> None:
+        self._yard = yard
+        self._writer = writer
+        self._timekeeper = timekeeper
+        self._calls = calls
+        self._addresses = addresses
+        self._facts = facts
+        self._refresh_keys = refresh_keys
+
+    def _read(self, work: Any) -> Any:
+        """Reads go through the writer too: the desk is rarely used, and then sees everything there is."""
+        return self._writer.submit(work).result()
+
+    # -- what it is --------------------------------------------------------------------------------------
+    def status(self) -> dict[str, Any]:
+        """Everything that `berth yard status` shows."""
+        return {
+            **self._facts,
+            "url": self._addresses.url,
+            "s3_url": self._addresses.s3_url,
+            "clock": self.clock(),
+            "accounts": self.accounts(),
+            "engine": {"name": self._yard.engine.name, **self._yard.engine.describe()},
+            "faults": self.armed_faults(),
+        }
+
+    def accounts(self) -> list[dict[str, str]]:
+        """Account ids, names, key ids; never a secret."""
+        keys: Mapping[str, AccessKey] = self._read(access_keys)
+        return [
+            {
+                "account": key.account.account_id,
+                "name": key.account.name,
+                "access_key_id": key.access_key_id,
+            }
+            for key in keys.values()
+        ]
+
+    def add_account(self, name: str) -> dict[str, str]:
+        """A new account with one key pair."""
+        if not _ACCOUNT_NAME.fullmatch(name):
+            raise Refused("an account's name has letters, digits, - and _, at most 64")
+        reason = self._yard.engine.refuses_accounts(len(self.accounts()) + 1)
+        if reason is not None:
+            raise Refused(reason)
+        try:
+            key = self._writer.submit(lambda tx: add_account(tx, name)).result()
+        except AccountExists as problem:
+            raise Refused(str(problem)) from None
+        self._refresh_keys()
+        return self._key(key)
+
+    @staticmethod
+    def _key(key: AccessKey) -> dict[str, str]:
+        return {
+            "account": key.account.account_id,
+            "name": key.account.name,
+            "access_key_id": key.access_key_id,
+            "secret_access_key": key.secret,
+        }
+
+    def environment(self, account: str | None) -> dict[str, str]:
+        """The variables for an AWS client; `account` is a name or id, None the first account."""
+        keys: Mapping[str, AccessKey] = self._read(access_keys)
+        found = [
+            key for key in keys.values() if account in (None, key.account.name, key.account.account_id)
+        ]
+        if not found:
+            raise Refused(f"no account {account!r}; add it with: berth yard account add {account}")
+        region = next(iter(self._yard.fleet.regions))
+        urls = [self._addresses.url, *([self._addresses.s3_url] if self._addresses.s3_url else [])]
+        environment = {
+            "AWS_ENDPOINT_URL": self._addresses.url,
+            "BERTH_YARD": " ".join(urls),
+            "AWS_ACCESS_KEY_ID": found[0].access_key_id,
+            "AWS_SECRET_ACCESS_KEY": found[0].secret,
+            "AWS_REGION": region,
+            "AWS_DEFAULT_REGION": region,
+        }
+        if self._addresses.s3_url:
+            environment["AWS_ENDPOINT_URL_S3"] = self._addresses.s3_url
+        return environment
+
+    # -- time --------------------------------------------------------------------------------------------
+    def clock(self) -> dict[str, Any]:
+        """Now, and whether it stands still."""
+        return {"now": iso(self._yard.clock.now()), "stopped": self._yard.clock.stopped}
+
+    def move_clock(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Move a stopped clock. Raises Refused."""
+        self._rehearsal("the clock")
+        if ("to" in body) == ("advance" in body):
+            raise Refused('say either "to" (an instant) or "advance" (a duration)')
+        try:
+            if "to" in body:
+                target = parse_instant(str(body["to"]))
+            else:
+                target = self._yard.clock.now() + parse_duration(str(body["advance"]))
+            played = self._timekeeper.move_to(target)
+        except (ClockRefused, OverflowError) as problem:
+            raise Refused(str(problem)) from None
+        return {**self.clock(), "timers": played}
+
+    def _rehearsal(self, what: str) -> None:
+        if not self._yard.fleet.rehearsal:
+            raise Refused(f"{what} can be touched in a rehearsal only; this yard owns real machines")
+
+    # -- faults ------------------------------------------------------------------------------------------
+    def armed_faults(self) -> list[dict[str, Any]]:
+        """The armed faults, oldest first."""
+        return [asdict(fault) for fault in self._yard.faults.armed()]
+
+    def arm_fault(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Arm a fault; see `FaultKind` for the kinds and what `amount` means. Raises Refused."""
+        self._rehearsal("faults")
+        try:
+            kind = FaultKind(str(body.get("kind")))
+        except ValueError:
+            raise Refused(
+                f"no fault {body.get('kind')!r}; there are: {', '.join(kind.value for kind in FaultKind)}"
+            ) from None
+        times = body.get("times")
+        if times is not None and (not isinstance(times, int) or times < 1):
+            raise Refused("times must be a whole number from 1, or absent for until cleared")
+        fault = Fault(
+            int(self._yard.ids.hex(8), 16),
+            kind,
+            str(body.get("operation") or "*"),
+            str(body["account"]) if body.get("account") else None,
+            times,
+            str(body.get("amount") or ""),
+        )
+        self._check_amount(fault)
+        self._yard.faults.arm(fault)
+        return asdict(fault)
+
+    @staticmethod
+    def _check_amount(fault: Fault) -> None:
+        if fault.kind in (FaultKind.ABSENT_MEMBERS, FaultKind.UNKNOWN_VALUES) and not fault.amount:
+            raise Refused(f"{fault.kind.value} needs an amount: the names of members, comma separated")
+        if fault.kind in (FaultKind.STALL, FaultKind.LAG, FaultKind.PRICE_CHANGE) and fault.amount:
+            try:
+                good = 0 < float(fault.amount) < 100_000
+            except ValueError:
+                good = False
+            if not good:
+                raise Refused(f"{fault.kind.value}: amount must be a number above zero, not {fault.amount!r}")
+
+    def clear_faults(self) -> dict[str, int]:
+        """Disarm all."""
+        return {"cleared": self._yard.faults.clear()}
+
+    # -- what happened -----------------------------------------------------------------------------------
+    def events(self, after: int, limit: int) -> list[dict[str, Any]]:
+        """Events after number `after`, oldest first."""
+        rows = self._read(
+            lambda tx: tx.all(
+                "SELECT * FROM events WHERE event_id > ? ORDER BY event_id LIMIT ?", after, min(limit, LIMIT_MAX)
+            )
+        )
+        return [_shown(row) for row in rows]
+
+    def calls(self, after: int, limit: int, operation: str | None) -> list[dict[str, Any]]:
+        """Accepted calls after number `after`, oldest first; only those of `operation` when given."""
+        self._calls.flush().result()
+        sql = "SELECT * FROM calls WHERE call_id > ?" + (" AND operation = ?" if operation else "")
+        values = (after, operation) if operation else (after,)
+        rows = self._read(lambda tx: tx.all(f"{sql} ORDER BY call_id LIMIT ?", *values, min(limit, LIMIT_MAX)))
+        return [_shown(row) for row in rows]
+
+    def ledger(self, account: str | None) -> list[dict[str, Any]]:
+        """What was billed, oldest first; of one account (name or id) when given."""
+
+        def read(rows: Reading) -> list[Row]:
+            return rows.all(
+                "SELECT ledger.* FROM ledger LEFT JOIN accounts USING (account_id)"
+                " WHERE ?1 IS NULL OR ?1 IN (ledger.account_id, accounts.name) ORDER BY entry_id",
+                account,
+            )
+
+        entries = []
+        for row in self._read(read):
+            entry = _shown(row)
+            money = Money.from_micros(entry.pop("amount_micros"), entry["currency"])
+            entries.append({**entry, "amount": str(money.amount)})
+        return entries
+
+    # -- tests -------------------------------------------------------------------------------------------
+    def seed_plan(self, body: Mapping[str, Any]) -> dict[str, str]:
+        """Put a plan of any state into a rehearsal. Raises Refused."""
+        self._rehearsal("plans")
+        now = self._yard.clock.now()
+        state = str(body.get("state", "Active"))
+        start = _start_of(state, now) if "start" not in body else parse_instant(str(body["start"]))
+        span = parse_duration(str(body.get("duration", "24h")))
+        seed = PlanSeed(
+            account=str(body.get("account") or self.accounts()[0]["account"]),
+            region=str(body.get("region", "us-east-1")),
+            name=str(body.get("name", "seeded")),
+            instance_type=str(body.get("instance_type", "ml.trn1.32xlarge")),
+            count=int(body.get("count", 1)),
+            target=Target(str(body.get("target", "endpoint"))),
+            window=Window(start, start + span),
+            fee=Money.parse(str(body.get("fee", "228.77"))),
+            state=state,
+        )
+        arn = self._writer.submit(lambda tx: seed_training_plan(tx, self._yard, seed)).result()
+        self._timekeeper.wake()
+        return {"arn": arn, "name": seed.name}
+
+
+def _start_of(state: str, now: datetime) -> datetime:
+    """A start that goes with the state: running since an hour, over since a day, or tomorrow."""
+    return now + {"Active": timedelta(hours=-1), "Expired": timedelta(days=-2)}.get(state, timedelta(days=1))
+
+
+def _shown(row: Row) -> dict[str, Any]:
+    """A row with its instants in ISO 8601."""
+    shown: dict[str, Any] = {}
+    for name in row.keys():  # noqa: SIM118 - a sqlite3.Row iterates over values
+        if name.endswith("_us"):
+            shown[name[:-3]] = iso(from_micros(row[name])) if row[name] is not None else None
+        else:
+            shown[name] = row[name]
+    return shown

@@ -1,0 +1,329 @@
+"""The yard's server: one request, one readable list of steps.
+
+    read -> authenticate -> find the operation -> parse and validate -> run -> serialise -> send
+
+Bare ASGI: a framework would cost more than the whole answer (docs/performance.md). Reads run on the event
+loop against one snapshot; writes are handed to the writer and awaited; what talks to containers is awaited.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import uuid
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from berth.terms.instants import iso, to_micros
+from berth.yard.assembly import Yard
+from berth.yard.calls import CallLog, CallRecord
+from berth.yard.errors import ServiceError
+from berth.yard.faults import Fault, FaultKind
+from berth.yard.identity.accounts import AccessKey
+from berth.yard.services.operation import Call, Kind, Operation, find
+from berth.yard.store.transaction import Reader, Transaction
+from berth.yard.store.writer import NotStored, Writer
+from berth.yard.throttles import Throttles, throttling_error
+from berth.yard.wire.http import Request, Response
+from berth.yard.wire.refusals import refusal
+from berth.yard.wire.service import ServiceWire, guess_service, load
+from berth.yard.wire.sigv4 import Claim, SignatureFault, SignatureProblem, Verifier, read_claim
+
+log = logging.getLogger(__name__)
+
+Message = dict[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+BODY_MAX = 8_388_608  # InvokeEndpoint takes 6,291,456 bytes; nothing served takes more
+_SIGNING_NAMES = {"ec2": "ec2", "sagemaker": "sagemaker", "sagemaker-runtime": "sagemaker", "sts": "sts"}
+_TOLERANCE = {"ec2": timedelta(minutes=15)}
+_TOLERANCE_ELSE = timedelta(minutes=5)
+_NOT_AWS = Response(404, {"content-type": "text/plain"}, b"This is a yard: it speaks AWS's APIs only.\n")
+
+
+class TooLarge(Exception):
+    """The body is larger than anything served."""
+
+
+class Gone(Exception):
+    """The client went away before its request was whole."""
+
+
+@dataclass(slots=True)
+class Exchange:
+    """What is known of the request so far; later steps fill in more."""
+
+    request: Request
+    request_id: str
+    service: str = ""
+    operation: str = ""
+    call: Call | None = None
+    cut: bool = False
+
+
+class App:
+    """The AWS side of a yard, as an ASGI application.
+
+    `keys()` gives the access keys by id; `served_regions` the Regions of the fleet.
+    """
+
+    def __init__(
+        self,
+        yard: Yard,
+        writer: Writer,
+        reader: Reader,
+        calls: CallLog,
+        throttles: Throttles,
+        keys: Callable[[], Mapping[str, AccessKey]],
+    ) -> None:
+        self._yard = yard
+        self._writer = writer
+        self._reader = reader
+        self._calls = calls
+        self._throttles = throttles
+        self._keys = keys
+        self._verifier = Verifier()
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        """Answer one HTTP request."""
+        assert scope["type"] == "http"
+        exchange: Exchange | None = None
+        try:
+            exchange = Exchange(await _read(scope, receive), str(uuid.uuid4()))
+            response = await self._answer(exchange)
+        except TooLarge:
+            response = Response(413, {"content-type": "text/plain"}, b"Request entity too large\n")
+        except Gone:
+            return
+        if exchange is not None and exchange.cut:
+            scope["extensions"]["berth.cut"]()
+            return
+        await _send(send, response, iso(self._yard.clock.now()))
+
+    async def _answer(self, exchange: Exchange) -> Response:
+        request = exchange.request
+        claim, problem = _claim(request)
+        service = guess_service(request) or (claim.service if claim else None)
+        if service not in _SIGNING_NAMES:
+            return _NOT_AWS
+        exchange.service = service
+        wire = load(service)
+        try:
+            key = self._authenticate(service, request, claim, problem)
+            result = await self._accepted(exchange, wire, key, claim.region if claim else "")
+            if isinstance(result, ServiceError):
+                raise result
+            if exchange.cut:
+                return _NOT_AWS
+            return self._spoil(exchange, wire.serialise(exchange.operation, result, exchange.request_id))
+        except ServiceError as error:
+            return wire.error(error, exchange.request_id)
+        except NotStored:
+            log.exception("request %s could not be stored", exchange.request_id)
+        except Exception:
+            log.exception("request %s failed inside the yard", exchange.request_id)
+        return wire.error(
+            ServiceError("InternalFailure", "The request processing has failed.", status=500),
+            exchange.request_id,
+        )
+
+    # -- who ---------------------------------------------------------------------------------------------
+    def _authenticate(
+        self, service: str, request: Request, claim: Claim | None, problem: SignatureProblem | None
+    ) -> AccessKey:
+        try:
+            if problem is not None:
+                raise problem
+            assert claim is not None
+            key = self._keys().get(claim.access_key_id)
+            if key is None:
+                raise SignatureProblem(SignatureFault.UNKNOWN_KEY, "no such access key in this yard")
+            if claim.service != _SIGNING_NAMES[service]:
+                raise SignatureProblem(
+                    SignatureFault.MISMATCH,
+                    f"Credential should be scoped to correct service: '{_SIGNING_NAMES[service]}'.",
+                )
+            tolerance = _TOLERANCE.get(service, _TOLERANCE_ELSE)
+            self._verifier.check(request, claim, key.secret, self._yard.real.now(), tolerance)
+        except SignatureProblem as found:
+            raise refusal(service, found) from None
+        if claim.region not in self._yard.fleet.regions:
+            # A Region that is not enabled does not know the account's keys.
+            raise refusal(
+                service,
+                SignatureProblem(SignatureFault.UNKNOWN_KEY, f"Region {claim.region} is not in this fleet"),
+            )
+        return key
+
+    # -- what --------------------------------------------------------------------------------------------
+    async def _accepted(
+        self, exchange: Exchange, wire: ServiceWire, key: AccessKey, region: str
+    ) -> dict[str, Any] | ServiceError:
+        """Everything after the signature; whatever comes of it is in the log of calls."""
+        now = self._yard.clock.now()
+        exchange.operation = wire.operation_name(exchange.request)
+        logged = False
+        outcome: dict[str, Any] | ServiceError
+        try:
+            operation = find(exchange.service, exchange.operation)
+            if operation is None:
+                raise not_served(exchange.service, exchange.operation)
+            self._throttle(exchange, key, region)
+            params = wire.parse(exchange.operation, exchange.request)
+            call = Call(
+                key.account, region, exchange.service, exchange.operation, params, exchange.request_id, now,
+                self._lag(exchange.operation, key.account.account_id),
+            )  # fmt: skip
+            exchange.call = call
+            outcome = await self._run(operation, call, exchange)
+            logged = operation.kind is Kind.WRITE
+            outcome = self._distort(exchange.operation, key.account.account_id, outcome)
+            await self._after(exchange, key.account.account_id)
+        except ServiceError as error:
+            outcome = error
+        if not logged:
+            code = outcome.code if isinstance(outcome, ServiceError) else "ok"
+            self._calls.note(self._record(exchange, key.account.account_id, region, False, code))
+        return outcome
+
+    def _throttle(self, exchange: Exchange, key: AccessKey, region: str) -> None:
+        account_id = key.account.account_id
+        told = self._yard.faults.take(FaultKind.THROTTLE, exchange.operation, account_id)
+        admitted = self._throttles.admits(
+            account_id, region, exchange.service, exchange.operation, self._yard.real.elapsed()
+        )
+        if told is not None or not admitted:
+            code, message, status = throttling_error(exchange.service, exchange.operation, account_id)
+            raise ServiceError(code, message, status=status)
+
+    def _lag(self, operation: str, account_id: str) -> timedelta:
+        fault = self._yard.faults.standing(FaultKind.LAG, operation, account_id)
+        return timedelta(minutes=float(fault.amount or "5")) if fault is not None else timedelta(0)
+
+    async def _run(self, operation: Operation, call: Call, exchange: Exchange) -> dict[str, Any]:
+        if operation.kind is Kind.READ:
+            with self._reader.snapshot() as rows:
+                result: dict[str, Any] = operation.run(call, self._yard, rows)
+            return result
+        if operation.kind is Kind.RELAY:
+            relayed: dict[str, Any] = await operation.run(call, self._yard, self._reader)
+            return relayed
+        record = self._record(exchange, call.account.account_id, call.region, True, "ok")
+
+        def work(tx: Transaction) -> dict[str, Any]:
+            done: dict[str, Any] = operation.run(call, self._yard, tx)
+            record.store(tx)
+            return done
+
+        return await asyncio.wrap_future(self._writer.submit(work))
+
+    def _record(
+        self, exchange: Exchange, account_id: str, region: str, wrote: bool, outcome: str
+    ) -> CallRecord:
+        return CallRecord(
+            at_us=to_micros(self._yard.clock.now()), real_us=to_micros(self._yard.real.now()),
+            account_id=account_id, region=region, service=exchange.service, operation=exchange.operation,
+            request_id=exchange.request_id,
+            invocation_id=exchange.request.headers.get("amz-sdk-invocation-id", ""),
+            wrote=wrote, outcome=outcome,
+        )  # fmt: skip
+
+    # -- faults ------------------------------------------------------------------------------------------
+    async def _after(self, exchange: Exchange, account_id: str) -> None:
+        """What a rehearsal does wrong once the work is done and stored."""
+        take = self._yard.faults.take
+        if take(FaultKind.LOST_REPLY, exchange.operation, account_id):
+            exchange.cut = True
+        stall = take(FaultKind.STALL, exchange.operation, account_id)
+        if stall is not None:
+            await asyncio.sleep(float(stall.amount or "65"))
+            exchange.cut = True
+        if take(FaultKind.ERROR_AFTER_COMMIT, exchange.operation, account_id):
+            raise ServiceError("InternalFailure", "The request processing has failed.", status=500)
+
+    def _distort(self, operation: str, account_id: str, result: dict[str, Any]) -> dict[str, Any]:
+        """Members left out, values that no model knows, when told so."""
+        faults = self._yard.faults
+        if not faults.armed():
+            return result
+        kinds = (FaultKind.ABSENT_MEMBERS, FaultKind.UNKNOWN_VALUES)
+        found = [faults.take(kind, operation, account_id) for kind in kinds]
+        return spoil_result(tuple(fault for fault in found if fault is not None), result)
+
+    def _spoil(self, exchange: Exchange, response: Response) -> Response:
+        """A body cut in the middle, when told so."""
+        assert exchange.call is not None
+        account_id = exchange.call.account.account_id
+        if self._yard.faults.take(FaultKind.MALFORMED_BODY, exchange.operation, account_id):
+            return Response(response.status, response.headers, response.body[: len(response.body) // 2])
+        return response
+
+
+def spoil_result(faults: tuple[Fault, ...], result: dict[str, Any]) -> dict[str, Any]:
+    """`result` without the members, or with the strange values, that the faults name."""
+    absent: set[str] = set()
+    strange: set[str] = set()
+    for fault in faults:
+        names = {name.strip() for name in fault.amount.split(",") if name.strip()}
+        (absent if fault.kind is FaultKind.ABSENT_MEMBERS else strange).update(names)
+    return _walk(result, absent, strange)
+
+
+def _walk(value: Any, absent: set[str], strange: set[str]) -> Any:
+    if isinstance(value, dict):
+        return {
+            name: "never-heard-of" if name in strange and isinstance(item, str) else _walk(item, absent, strange)
+            for name, item in value.items()
+            if name not in absent
+        }
+    if isinstance(value, list):
+        return [_walk(item, absent, strange) for item in value]
+    return value
+
+
+def not_served(service: str, operation: str) -> ServiceError:
+    """What AWS answers where an operation does not exist."""
+    if service in ("ec2", "sts"):
+        return ServiceError("InvalidAction", f"The action {operation} is not valid for this web service.")
+    return ServiceError(
+        "UnknownOperationException", "The requested operation is not supported in the called region."
+    )
+
+
+def _claim(request: Request) -> tuple[Claim | None, SignatureProblem | None]:
+    try:
+        return read_claim(request), None
+    except SignatureProblem as problem:
+        return None, problem
+
+
+async def _read(scope: Message, receive: Receive) -> Request:
+    headers: dict[str, str] = {}
+    for raw_name, raw_value in scope["headers"]:
+        name, value = raw_name.decode("latin-1"), raw_value.decode("latin-1")
+        headers[name] = f"{headers[name]},{value}" if name in headers else value
+    parts: list[bytes] = []
+    size = 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise Gone
+        parts.append(message.get("body", b""))
+        size += len(parts[-1])
+        if size > BODY_MAX:
+            raise TooLarge
+        if not message.get("more_body"):
+            break
+    path = scope["raw_path"].decode("latin-1")
+    return Request(scope["method"], path, scope["query_string"].decode("latin-1"), headers, b"".join(parts))
+
+
+async def _send(send: Send, response: Response, yard_time: str) -> None:
+    headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in response.headers.items()]
+    headers.append((b"x-yard-time", yard_time.encode()))
+    headers.append((b"content-length", str(len(response.body)).encode()))
+    await send({"type": "http.response.start", "status": response.status, "headers": headers})
+    await send({"type": "http.response.body", "body": response.body})

@@ -1,0 +1,36 @@
+"""The yard, assembled: what an operation, a timer or an engine's report may reach."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from berth.terms.clock import Clock
+from berth.terms.ids import IdSource
+from berth.yard.engines.engine import Engine
+from berth.yard.engines.launcher import Launcher
+from berth.yard.faults import Faults
+from berth.yard.fleet.calendars import FleetCalendars
+from berth.yard.fleet.fleet import Fleet
+from berth.yard.fleet.zones import ZoneNames
+from berth.yard.lifecycle.clock import YardClock
+
+
+@dataclass(frozen=True, slots=True)
+class Yard:
+    """All parts of a running yard. Handed to every operation; nothing in it is global.
+
+    `calendars` is what is promised in every pool, changed only by the writer; `offering_key` signs the ids of
+    offerings; `real` is this machine's clock, `clock` the yard's.
+    """
+
+    fleet: Fleet
+    calendars: FleetCalendars
+    zone_names: Callable[[str, str], ZoneNames]
+    offering_key: bytes
+    clock: YardClock
+    real: Clock
+    ids: IdSource
+    faults: Faults
+    engine: Engine
+    launcher: Launcher
