@@ -20,6 +20,7 @@ from berth.orders.order import MOVES, Look, Order, OrderKey, OrderState
 from berth.orders.rows import money_text, offer_text, order_from, step_from
 from berth.orders.steps import Step, StepKind
 from berth.planner.offers import Offer, money_from_json
+from berth.storage.home import berth_home
 from berth.storage.sqlite import connect, migrate
 from berth.terms.instants import from_micros, to_micros
 from berth.terms.money import Money
@@ -56,15 +57,9 @@ class Event:
     detail: str
 
 
-def journal_file(environ: Mapping[str, str], home: Path) -> Path:
-    """Where the journal lies: $BERTH_HOME, else $XDG_STATE_HOME/berth, else ~/.local/state/berth."""
-    if environ.get("BERTH_HOME"):
-        folder = Path(environ["BERTH_HOME"])
-    elif environ.get("XDG_STATE_HOME"):
-        folder = Path(environ["XDG_STATE_HOME"]) / "berth"
-    else:
-        folder = home / ".local" / "state" / "berth"
-    return folder.expanduser() / "journal.sqlite"
+def journal_file(environ: Mapping[str, str]) -> Path:
+    """Where the journal lies: `journal.sqlite` in the client's folder."""
+    return berth_home(environ) / "journal.sqlite"
 
 
 def open_journal(file: Path, realm: str, around: Around = _nothing) -> Journal:
@@ -204,21 +199,14 @@ class Journal:
         order_id, attempt = self._id(order.key), order.attempt.number
         with self._commit("look") as db:
             db.execute(
-                "INSERT INTO looks (order_id, attempt, number, at, complete, found)"
-                " SELECT ?, ?, COALESCE(MAX(number), 0) + 1, ?, ?, ? FROM looks"
+                "INSERT INTO looks (order_id, attempt, number, began_at, ended_at, complete, found)"
+                " SELECT ?, ?, COALESCE(MAX(number), 0) + 1, ?, ?, ?, ? FROM looks"
                 " WHERE order_id = ? AND attempt = ?",
-                (
-                    order_id,
-                    attempt,
-                    to_micros(look.at),
-                    int(look.complete),
-                    int(look.found),
-                    order_id,
-                    attempt,
-                ),
-            )
+                (order_id, attempt, to_micros(look.began_at), to_micros(look.ended_at),
+                 int(look.complete), int(look.found), order_id, attempt),
+            )  # fmt: skip
             words = "found" if look.found else "not found" if look.complete else "could not look in full"
-            self._event(order.key, look.at, "looked", words)
+            self._event(order.key, look.ended_at, "looked", words)
         return self._again(order.key)
 
     def note_seen(self, order: Order, seen: Mapping[str, Any], now: datetime) -> Order:

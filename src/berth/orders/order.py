@@ -59,7 +59,7 @@ MOVES: Mapping[OrderState, frozenset[OrderState]] = {
         {OrderState.UNKNOWN, OrderState.BOUGHT, OrderState.REFUSED, OrderState.DISPUTED}
     ),
     OrderState.UNKNOWN: frozenset({OrderState.BOUGHT, OrderState.REFUSED, OrderState.DISPUTED}),
-    OrderState.REFUSED: frozenset({OrderState.BUYING}),
+    OrderState.REFUSED: frozenset({OrderState.BUYING, OrderState.BOUGHT}),
     OrderState.BOUGHT: frozenset({OrderState.FAILED}),
     OrderState.DISPUTED: frozenset({OrderState.BOUGHT}),
     OrderState.FAILED: frozenset(),
@@ -89,9 +89,13 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """One try to see in AWS what became of an attempt. `complete`: every read of it answered in full."""
+    """One try to see in AWS what became of an attempt, from before its first read to after its last.
 
-    at: datetime
+    `complete`: every read of it answered in full. `found`: a plan of the order's name was there.
+    """
+
+    began_at: datetime
+    ended_at: datetime
     complete: bool
     found: bool
 
@@ -127,8 +131,7 @@ class Order:
         """What is known about the order's money."""
         if self.state is OrderState.BOUGHT:
             return Spending.paid(self.attempt.fee, str(self.key))
-        call_was_refused = self.attempt.outcome == OrderState.REFUSED
-        if self.state in IN_DOUBT or (self.state is OrderState.DISPUTED and not call_was_refused):
+        if self.state in IN_DOUBT or self.state is OrderState.DISPUTED:
             return Spending.not_known(self.attempt.fee, str(self.key))
         return Spending.nothing()
 
@@ -140,15 +143,16 @@ SETTLING_TIME = timedelta(minutes=6)
 def known_absent(looks: tuple[Look, ...]) -> bool:
     """The six-minute rule: whether these looks (of one attempt) prove that no plan was made.
 
-    They do when complete reads that found nothing span at least six minutes and none found anything.
+    They do when complete reads that found nothing span at least six minutes, from the end of the first to
+    the beginning of the last, and none found anything.
     """
-    if any(look.found for look in looks):
+    settles_at = absent_at(looks)
+    if settles_at is None or any(look.found for look in looks):
         return False
-    whole = [look.at for look in looks if look.complete]
-    return bool(whole) and max(whole) - min(whole) >= SETTLING_TIME
+    return any(look.complete and look.began_at >= settles_at for look in looks)
 
 
 def absent_at(looks: tuple[Look, ...]) -> datetime | None:
     """The earliest instant at which one more complete look could settle it; None before the first."""
-    whole = [look.at for look in looks if look.complete]
+    whole = [look.ended_at for look in looks if look.complete]
     return min(whole) + SETTLING_TIME if whole else None

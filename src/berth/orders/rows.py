@@ -27,7 +27,13 @@ def order_from(row: sqlite3.Row, attempts: Iterable[sqlite3.Row], looks: Iterabl
         changed_at=from_micros(row["changed_at"]),
         attempts=tuple(_attempt(found) for found in attempts),
         looks=tuple(
-            Look(from_micros(found["at"]), bool(found["complete"]), bool(found["found"])) for found in looks
+            Look(
+                from_micros(found["began_at"]),
+                from_micros(found["ended_at"]),
+                bool(found["complete"]),
+                bool(found["found"]),
+            )
+            for found in looks
         ),
     )
 

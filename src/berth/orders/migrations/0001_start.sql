@@ -48,7 +48,8 @@ CREATE TABLE looks (
     order_id TEXT   NOT NULL REFERENCES orders (order_id),
     attempt  BIGINT NOT NULL,
     number   BIGINT NOT NULL,
-    at       BIGINT NOT NULL,
+    began_at BIGINT NOT NULL,
+    ended_at BIGINT NOT NULL,
     complete BIGINT NOT NULL,
     found    BIGINT NOT NULL,
     PRIMARY KEY (order_id, attempt, number)

@@ -1,0 +1,70 @@
+"""One call to AWS, with everything that can go wrong turned into a value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from berth.aws.refusals import Kind, Refusal, refusal_of
+from berth.terms.text import plain
+
+
+class PlanReads(Protocol):
+    """What is read about training plans: three operations of a SageMaker client that cannot pay."""
+
+    def describe_training_plan(self, *, TrainingPlanName: str) -> Mapping[str, Any]:  # noqa: N803 - AWS's word
+        """DescribeTrainingPlan."""
+        ...
+
+    def list_training_plans(self, **request: Any) -> Mapping[str, Any]:
+        """ListTrainingPlans, one page."""
+        ...
+
+    def list_tags(self, **request: Any) -> Mapping[str, Any]:
+        """ListTags, one page."""
+        ...
+
+
+class PlanBuyer(Protocol):
+    """The one operation that pays, of a client that sends each call once."""
+
+    def create_training_plan(self, **request: Any) -> Mapping[str, Any]:
+        """CreateTrainingPlan."""
+        ...
+
+
+def asked(call: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any] | Refusal:
+    """The answer of `call`, or what its failure means."""
+    try:
+        return call()
+    except (ClientError, BotoCoreError) as problem:
+        return refusal_of(problem)
+    except Exception as problem:  # noqa: BLE001 - an answer that is damaged may raise anything while it is read
+        name = type(problem).__name__
+        return Refusal(Kind.UNCLASSIFIED, name, plain(problem), may_have_happened=True)
+
+
+def pages(
+    call: Callable[..., Mapping[str, Any]], members: str, **request: Any
+) -> tuple[list[Any], Refusal | None]:
+    """Every element of a paged answer, and what stopped the reading before its end (None: it is whole)."""
+    found: list[Any] = []
+    token: str | None = None
+    seen: set[str] = set()
+    while True:
+        more = {} if token is None else {"NextToken": token}
+        answer = asked(lambda more=more: call(**request, **more))  # type: ignore[misc]
+        if isinstance(answer, Refusal):
+            return found, answer
+        page = answer.get(members)
+        if not isinstance(page, list):
+            return found, Refusal(Kind.UNCLASSIFIED, "no list", f"an answer without {members}", False)
+        found.extend(page)
+        token = answer.get("NextToken")
+        if not token:
+            return found, None
+        if token in seen:
+            return found, Refusal(Kind.UNCLASSIFIED, "endless", "a page that leads to itself", False)
+        seen.add(token)
