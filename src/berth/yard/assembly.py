@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from berth.terms.clock import Clock
 from berth.terms.ids import IdSource
 from berth.yard.engines.engine import Engine
-from berth.yard.engines.launcher import Launcher
+from berth.yard.engines.provisioner import Provisioner
 from berth.yard.faults import Faults
 from berth.yard.fleet.calendars import FleetCalendars
 from berth.yard.fleet.fleet import Fleet
@@ -33,4 +33,4 @@ class Yard:
     ids: IdSource
     faults: Faults
     engine: Engine
-    launcher: Launcher
+    provisioner: Provisioner

@@ -159,7 +159,7 @@ class Desk:
         return {**self.clock(), "timers": played}
 
     def _rehearsal(self, what: str) -> None:
-        if not self._yard.fleet.rehearsal:
+        if not self._yard.fleet.is_rehearsal:
             raise Refused(f"{what} can be touched in a rehearsal only; this yard owns real machines")
 
     # -- faults ------------------------------------------------------------------------------------------

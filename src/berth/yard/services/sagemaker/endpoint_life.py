@@ -42,7 +42,7 @@ def fail_endpoint(tx: Transaction, yard: Yard, arn: str, reason: str) -> None:
 def _release(tx: Transaction, yard: Yard, arn: str) -> None:
     keys = [row["container_key"] for row in tx.all("SELECT * FROM variants WHERE endpoint_arn = ?", arn)]
     tx.run("DELETE FROM variants WHERE endpoint_arn = ?", arn)
-    tx.afterwards(lambda: [yard.launcher.stop(key) for key in keys] and None)
+    tx.afterwards(lambda: [yard.provisioner.stop(key) for key in keys] and None)
 
 
 def reclaim_plan(tx: Transaction, yard: Yard, plan_arn: str) -> None:
@@ -104,7 +104,7 @@ def _died(tx: Transaction, yard: Yard, row: Row, variant: Row, reason: str) -> N
             tx, ENDPOINT, row, "Updating", reason,
             failure_reason=reason[:REASON_MAX], modified_us=tx.now_us,
         )  # fmt: skip
-    tx.afterwards(lambda: yard.launcher.launch(row["arn"]))
+    tx.afterwards(lambda: yard.provisioner.launch(row["arn"]))
 
 
 def come_back(tx: Transaction, yard: Yard) -> list[str]:

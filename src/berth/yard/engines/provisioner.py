@@ -25,13 +25,14 @@ STARTUP_LIMIT_S = 480
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """One container to be started, as the rows say. `model` is the CreateModel request, `variant` the
-    production variant of the endpoint configuration."""
+    """One container to be started, as the rows say. `model` is the CreateModel request and `config` the
+    CreateEndpointConfig request, both JSON; `variant` names the production variant in it."""
 
     key: str
     account_id: str
     region: str
     model: str
+    config: str
     variant: str
 
 
@@ -43,7 +44,7 @@ FetchModel = Callable[[Order, str, Path], None]
 """Fetch the artefact at an s3:// URL and unpack it into a folder. Raises ArtefactProblem."""
 
 
-class Launcher:
+class Provisioner:
     """Starts and stops what endpoints need, through an engine.
 
     `orders_of(endpoint_arn)` reads the containers of an endpoint that are to be started; `fetch` gets an
@@ -64,7 +65,7 @@ class Launcher:
         self._orders_of = orders_of
         self._fetch = fetch
         self._report = report
-        self._threads = ThreadPoolExecutor(FETCHES_AT_ONCE, thread_name_prefix="yard-launch")
+        self._threads = ThreadPoolExecutor(FETCHES_AT_ONCE, thread_name_prefix="yard-provision")
         self._lock = threading.Lock()
         self._pending = 0
 
@@ -113,7 +114,9 @@ class Launcher:
         self._engine.start(container)
 
     def _container(self, order: Order) -> Container:
-        model, variant = json.loads(order.model), json.loads(order.variant)
+        model = json.loads(order.model)
+        variants = json.loads(order.config)["ProductionVariants"]
+        variant = next(v for v in variants if v["VariantName"] == order.variant)
         definition = model.get("PrimaryContainer") or model["Containers"][0]
         url = self._artefact_url(definition)
         return Container(

@@ -1,0 +1,124 @@
+"""Starting a yard: in this process, or detached from it."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from berth.terms.clock import SystemClock
+from berth.terms.ids import SystemIds
+from berth.terms.outcomes import BerthError, ExitCode
+from berth.yard.data_folder import DataFolder, FolderInUse, FolderUnusable
+
+READY_LIMIT_S = 60.0
+GONE_LIMIT_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class StartSettings:
+    """What `berth yard start` was told. `fleet_file` None = the fleet of the folder, else the shipped one."""
+
+    folder: DataFolder
+    fleet_file: Path | None
+    port: int
+    clock: str
+
+
+def start_here(settings: StartSettings) -> None:
+    """Run the yard in this process until it is stopped. Raises BerthError when it cannot start."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    real = SystemClock()
+    lock = _claim(settings.folder)
+    try:
+        from berth.yard.command.build import build_server
+        from berth.yard.server import serve
+
+        server, close = build_server(settings, real, SystemIds(), lambda: _say_ready(settings.folder))
+        try:
+            serve(server)
+        finally:
+            close()
+            settings.folder.withdraw()
+    finally:
+        os.close(lock)
+
+
+def _claim(folder: DataFolder) -> int:
+    try:
+        folder.prepare()
+        return folder.lock()
+    except (FolderInUse, FolderUnusable) as problem:
+        raise BerthError(ExitCode.BAD_REQUEST, str(problem)) from None
+
+
+def _say_ready(folder: DataFolder) -> None:
+    sys.stdout.write("\n".join(ready_lines(folder)) + "\n")
+    sys.stdout.flush()
+
+
+def ready_lines(folder: DataFolder) -> list[str]:
+    """What is said once a yard is ready."""
+    facts = json.loads(folder.running.read_text())
+    where = f" --data {folder.path}"
+    return [
+        f"yard ready at {facts['url']} ({facts['kind']}: {facts['fleet']}), pid {facts['pid']}",
+        f'next: eval "$(berth yard env{where})"; stop it with: berth yard stop{where}',
+    ]
+
+
+def start_detached(settings: StartSettings) -> None:
+    """Start the yard in a session of its own and return when it is ready. Raises BerthError if it is not."""
+    folder = settings.folder
+    os.close(_claim(folder))  # says at once when the folder is taken; the child claims it for good
+    folder.running.unlink(missing_ok=True)
+    command = [
+        sys.executable, "-m", "berth", "yard", "start",
+        "--data", str(folder.path), "--port", str(settings.port), "--clock", settings.clock,
+    ]  # fmt: skip
+    if settings.fleet_file is not None:
+        command += ["--fleet", str(settings.fleet_file)]
+    begun = folder.log.stat().st_size if folder.log.exists() else 0
+    with folder.log.open("ab") as log:
+        child = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, cwd="/"
+        )
+    deadline = time.monotonic() + READY_LIMIT_S
+    while not folder.running.exists():
+        if child.poll() is not None:
+            raise BerthError(ExitCode.BAD_REQUEST, _why(folder, begun), f"the whole log: {folder.log}")
+        if time.monotonic() > deadline:
+            child.terminate()
+            raise BerthError(
+                ExitCode.INTERNAL_ERROR, f"the yard was not ready in {READY_LIMIT_S:.0f} s", f"see {folder.log}"
+            )
+        time.sleep(0.01)
+    _say_ready(folder)
+
+
+def _why(folder: DataFolder, begun: int) -> str:
+    """The error that the child printed, from where its part of the log begins."""
+    with folder.log.open("rb") as log:
+        log.seek(begun)
+        lines = log.read().decode("utf-8", "replace").strip().splitlines()
+    errors = [line.removeprefix("error: ") for line in lines if line.startswith("error: ")]
+    return errors[0] if errors else (lines[-1] if lines else "the yard ended without a word")
+
+
+def wait_until_gone(folder: DataFolder) -> None:
+    """Wait until the stopped yard has let go of its folder. Raises BerthError after a minute."""
+    deadline = time.monotonic() + GONE_LIMIT_S
+    while True:
+        try:
+            os.close(folder.lock())
+        except FolderInUse:
+            if time.monotonic() > deadline:
+                raise BerthError(ExitCode.INTERNAL_ERROR, f"the yard on {folder.path} has not ended yet") from None
+            time.sleep(0.01)
+        else:
+            return

@@ -1,0 +1,64 @@
+"""Bookings: rows and calendar changed together, in one transaction or not at all."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from berth.terms.instants import from_micros, to_micros
+from berth.terms.window import Window
+from berth.yard.fleet.calendars import FleetCalendars
+from berth.yard.fleet.fleet import Fleet
+from berth.yard.lifecycle.timers import Rank
+from berth.yard.store.transaction import Transaction
+
+OUTSIDE = "outside"  # the holder of background demand's bookings
+KEPT_AFTER_END = timedelta(days=2)
+
+
+def book(
+    tx: Transaction, calendars: FleetCalendars, pool: str, face: str | None, window: Window, count: int, holder: str
+) -> None:
+    """Promise `count` hosts of `pool` to `holder` in `window`. That they fit is for the caller to have asked,
+    in the same transaction."""
+    tx.insert(
+        "bookings",
+        pool=pool, face=face, holder=holder, count=count,
+        start_us=to_micros(window.start), end_us=to_micros(window.end),
+    )  # fmt: skip
+    tx.keep(
+        lambda: calendars.commit(pool, face, window, count), lambda: calendars.release(pool, face, window, count)
+    )
+
+
+def unbook(tx: Transaction, calendars: FleetCalendars, holder: str) -> None:
+    """Take every promise to `holder` back, from the rows and from the calendar."""
+    for row in tx.all("SELECT * FROM bookings WHERE holder = ?", holder):
+        _release(tx, calendars, row["pool"], row["face"], row["start_us"], row["end_us"], row["count"])
+    tx.run("DELETE FROM bookings WHERE holder = ?", holder)
+
+
+def _release(
+    tx: Transaction, calendars: FleetCalendars, pool: str, face: str | None, start_us: int, end_us: int, count: int
+) -> None:
+    window = Window(from_micros(start_us), from_micros(end_us))
+    tx.keep(
+        lambda: calendars.release(pool, face, window, count), lambda: calendars.commit(pool, face, window, count)
+    )
+
+
+def forget_past(tx: Transaction, calendars: FleetCalendars) -> None:
+    """Drop the rows of bookings that are long over, and let the calendars roll forward."""
+    tx.run("DELETE FROM bookings WHERE end_us <= ?", to_micros(tx.now - KEPT_AFTER_END))
+    now = tx.now
+    tx.afterwards(lambda: calendars.roll_to(now))
+
+
+def next_demand(now: datetime) -> datetime:
+    """When the outside account buys next: at the next full hour."""
+    return now.replace(minute=0, second=0, microsecond=0) + timedelta(hours=1)
+
+
+def schedule_demand(tx: Transaction, fleet: Fleet) -> None:
+    """Set the timer for the outside account's next hour."""
+    if fleet.demand is not None:
+        tx.timer(next_demand(tx.now), "demand", OUTSIDE, Rank.DEMAND)

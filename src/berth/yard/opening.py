@@ -1,0 +1,184 @@
+"""Opening a yard: from a data folder and a fleet file to an assembled yard whose memory equals its rows."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from berth.storage.sqlite import connect, migrate
+from berth.terms.clock import Clock
+from berth.terms.ids import IdSource
+from berth.terms.instants import from_micros, to_micros
+from berth.terms.window import Window
+from berth.yard.assembly import Yard
+from berth.yard.data_folder import DataFolder
+from berth.yard.engines.engine import Engine, Report
+from berth.yard.engines.provisioner import FetchModel, Order, Provisioner
+from berth.yard.faults import Faults
+from berth.yard.fleet.calendars import FleetCalendars
+from berth.yard.fleet.fleet import Fleet
+from berth.yard.fleet.zones import ZoneNames
+from berth.yard.identity.accounts import access_keys, add_account
+from berth.yard.lifecycle.clock import YardClock
+from berth.yard.lifecycle.timers import Timekeeper, Timer
+from berth.yard.market.bookings import begin_demand, play_demand
+from berth.yard.services import catalogue
+from berth.yard.services.sagemaker.endpoint_life import come_back, take_report
+from berth.yard.services.sagemaker.training_plans import PLAN_TIMERS
+from berth.yard.store.transaction import Reader, Reading, Transaction
+from berth.yard.store.writer import GroupCommit, SerialWriter, ThreadWriter, Writer
+
+MIGRATIONS = "berth.yard.store.migrations"
+FIRST_ACCOUNT = "default"
+
+
+class FleetChanged(ValueError):
+    """The fleet file lacks what has been promised in this data folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class Doors:
+    """What the yard takes from outside: its engine, how artefacts are fetched, time, ids, and the writer's kind.
+
+    `engine` is given where to report. A simulation hands in `threaded=False`: then every change happens at
+    once, in the caller's thread.
+    """
+
+    engine: Callable[[Callable[[Report], None]], Engine]
+    fetch: FetchModel
+    real: Clock
+    ids: IdSource
+    threaded: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class OpenYard:
+    """An assembled yard with its moving parts."""
+
+    yard: Yard
+    writer: Writer
+    reader: Reader
+    timekeeper: Timekeeper
+    restart: Callable[[], None]
+    close: Callable[[], None]
+
+
+def open_yard(folder: DataFolder, fleet: Fleet, clock: str, doors: Doors) -> OpenYard:
+    """Open the yard of `folder` (prepared and locked by the caller).
+
+    `clock` is `real` or an instant in ISO 8601; a folder keeps the clock it has. Raises NewerSchema,
+    ClockRefused, FleetChanged.
+    """
+    connection = connect(folder.store)
+    migrate(connection, MIGRATIONS)
+    start = Transaction(connection, doors.real.now(), doors.ids)
+    connection.execute("BEGIN IMMEDIATE")
+    yard_clock = YardClock.open(start, doors.real, clock)
+    start.now, start.now_us = yard_clock.now(), to_micros(yard_clock.now())
+    key = _offering_key(start)
+    if not access_keys(start):
+        add_account(start, FIRST_ACCOUNT)
+    calendars = _calendars(start, fleet)
+    begin_demand(start, fleet, calendars)
+    connection.execute("COMMIT")
+
+    body = GroupCommit(connection, yard_clock.now, doors.ids)
+    writer: Writer = ThreadWriter(body) if doors.threaded else SerialWriter(body)
+    yard: Yard
+
+    def report(news: Report) -> None:
+        writer.submit(lambda tx: take_report(tx, yard, news))
+
+    engine = doors.engine(report)
+    provisioner = Provisioner(engine, folder.models, _orders_reader(folder.store), doors.fetch, report)
+    yard = Yard(
+        fleet=fleet, calendars=calendars, zone_names=_zone_names(fleet), offering_key=key, clock=yard_clock,
+        real=doors.real, ids=doors.ids, faults=Faults(), engine=engine, provisioner=provisioner,
+    )  # fmt: skip
+    timekeeper = Timekeeper(writer, yard_clock, doors.real, _timers(yard), provisioner.settled)
+    reader = Reader(connect(folder.store))
+    assert catalogue.SERVICES
+
+    def restart() -> None:
+        for arn in writer.submit(lambda tx: come_back(tx, yard)).result():
+            provisioner.launch(arn)
+
+    def close() -> None:
+        timekeeper.close()
+        provisioner.close()
+        writer.close()
+        reader.close()
+        connection.close()
+
+    return OpenYard(yard, writer, reader, timekeeper, restart, close)
+
+
+def _timers(yard: Yard) -> dict[str, Timer]:
+    def bind(play: Callable[[Transaction, Yard, str], None]) -> Callable[[Transaction, str], None]:
+        return lambda tx, subject: play(tx, yard, subject)
+
+    kinds = {kind: Timer(bind(play), touches) for kind, (play, touches) in PLAN_TIMERS.items()}
+    kinds["demand"] = Timer(bind(play_demand))
+    return kinds
+
+
+def _offering_key(tx: Transaction) -> bytes:
+    row = tx.one("SELECT value FROM meta WHERE key = 'offering-key'")
+    if row is not None:
+        return bytes.fromhex(row["value"])
+    key = secrets.token_bytes(32)
+    tx.insert("meta", key="offering-key", value=key.hex())
+    return key
+
+
+def _calendars(tx: Transaction, fleet: Fleet) -> FleetCalendars:
+    """What is promised from now on, counted again from the rows."""
+    calendars = FleetCalendars(fleet, tx.now)
+    for row in tx.all("SELECT * FROM bookings WHERE end_us > ?", tx.now_us):
+        if row["pool"] not in fleet.pools:
+            raise FleetChanged(f"the fleet file has no pool {row['pool']}, of which {row['holder']} holds hosts")
+        window = Window(from_micros(row["start_us"]), from_micros(row["end_us"]))
+        calendars.commit(row["pool"], row["face"], window, row["count"])
+    return calendars
+
+
+def _zone_names(fleet: Fleet) -> Callable[[str, str], ZoneNames]:
+    known: dict[tuple[str, str], ZoneNames] = {}
+
+    def names(account_id: str, region: str) -> ZoneNames:
+        key = (account_id, region)
+        if key not in known:
+            known[key] = ZoneNames.for_account(account_id, fleet.regions[region])
+        return known[key]
+
+    return names
+
+
+def _orders_reader(store: Path) -> Callable[[str], list[Order]]:
+    """Reads, in whichever thread asks, the containers of an endpoint that are to be started."""
+
+    def orders(endpoint_arn: str) -> list[Order]:
+        reader = Reader(connect(store))
+        try:
+            return _orders(reader, endpoint_arn)
+        finally:
+            reader.close()
+
+    return orders
+
+
+def _orders(rows: Reading, endpoint_arn: str) -> list[Order]:
+    found = rows.all(
+        "SELECT variants.*, account_id, region, config FROM variants JOIN endpoints ON endpoint_arn = arn"
+        " WHERE arn = ? AND state = 'starting' AND status IN ('Creating', 'Updating')",
+        endpoint_arn,
+    )
+    return [
+        Order(
+            key=row["container_key"], account_id=row["account_id"], region=row["region"], model=row["model"],
+            config=row["config"], variant=row["name"],
+        )  # fmt: skip
+        for row in found
+    ]

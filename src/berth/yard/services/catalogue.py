@@ -1,0 +1,19 @@
+"""Everything that the yard serves: importing this module fills the register of operations."""
+
+from __future__ import annotations
+
+from berth.yard.services.ec2 import regions
+from berth.yard.services.sagemaker import endpoint_configs, endpoints, models, tags, training_plans
+from berth.yard.services.sagemaker_runtime import invocations
+from berth.yard.services.sts import caller_identity
+
+SERVICES = (
+    regions,
+    training_plans,
+    models,
+    endpoint_configs,
+    endpoints,
+    tags,
+    invocations,
+    caller_identity,
+)
