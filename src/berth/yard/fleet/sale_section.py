@@ -1,0 +1,137 @@
+"""The part of a fleet file that says on what terms hosts are sold: price lists, rates, quotas, throttles."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from datetime import date
+from decimal import Decimal
+
+from berth.terms.settings import Section
+from berth.yard.fleet.fleet import ANY, Quotas, Throttle
+from berth.yard.market.price_lists import PriceList, Rate
+
+QUOTA_MAX = 1_000_000
+
+
+# -- prices ----------------------------------------------------------------------------------------------
+
+
+def read_price_lists(top: Section, hardware: Set[str], regions: Set[str]) -> tuple[PriceList, ...]:
+    """`[[price_lists]]` in order of their dates."""
+    found: list[PriceList] = []
+    for section in top.tables("price_lists"):
+        name = section.text("name")
+        starts = section.instant("from")
+        if any(other.name == name for other in found):
+            section.complain("name", f"{name!r} is there twice")
+        if found and starts <= found[-1].effective_from:
+            section.complain("from", "must be later than that of the list before it")
+        found.append(PriceList(name, starts, read_rates(section, "rates", hardware, regions)))
+    if not found:
+        top.complain("price_lists", "a fleet needs at least one [[price_lists]], else nothing has a price")
+    return tuple(found)
+
+
+def read_rates(section: Section, key: str, hardware: Set[str], regions: Set[str]) -> tuple[Rate, ...]:
+    """An array of rates: what an instance hour of one hardware type costs, where, and who says so."""
+    found: list[Rate] = []
+    seen: set[tuple[str, str]] = set()
+    for table in section.tables(key):
+        rate = _read_rate(table, hardware, regions)
+        for region in rate.regions or {ANY}:
+            if (rate.hardware, region) in seen:
+                where = "everywhere" if region == ANY else f"in {region}"
+                table.complain("hardware", f"{rate.hardware} has a rate {where} already")
+            seen.add((rate.hardware, region))
+        found.append(rate)
+    return tuple(found)
+
+
+def _read_rate(table: Section, hardware: Set[str], regions: Set[str]) -> Rate:
+    name = table.text("hardware")
+    if name not in hardware:
+        table.complain("hardware", f"{name!r} is not among the [[hardware]] types")
+    places = frozenset(table.texts("regions", ()))
+    for place in sorted(places - regions):
+        table.complain("regions", f"{place!r} is not among the [[regions]]")
+    usd_per_hour = table.decimal("usd_per_hour")
+    if usd_per_hour == 0:
+        table.complain("usd_per_hour", "must be more than 0; leave the rate out where the price is not known")
+    source = table.text("source", "") or None
+    as_of = _read_day(table, "as_of")
+    assumed = table.flag("assumed", False)
+    if not assumed and (source is None or as_of is None):
+        table.complain(None, "a price needs source and as_of, or assumed = true")
+    return Rate(
+        hardware=name,
+        usd_per_hour=usd_per_hour,
+        regions=places or None,
+        source=source,
+        as_of=as_of,
+        assumed=assumed,
+        note=table.text("note", ""),
+    )
+
+
+def _read_day(table: Section, key: str) -> date | None:
+    """A TOML date, or the same as text; None when the key is not there."""
+    value = table.raw(key, None)
+    if value is None or type(value) is date:
+        return value if isinstance(value, date) else None
+    try:
+        return date.fromisoformat(value)
+    except (TypeError, ValueError):
+        table.complain(key, f"must be a date like 2026-10-07, not {value}")
+        return None
+
+
+# -- limits ----------------------------------------------------------------------------------------------
+
+
+def read_quotas(top: Section, types: Set[str]) -> Quotas:
+    """`[quotas]`: limits of each account in each Region."""
+    table = top.table("quotas")
+    default = Quotas()
+    if table is None:
+        return default
+    return Quotas(
+        training_plans=table.integer("training_plans", default.training_plans, low=0, high=QUOTA_MAX),
+        reserved_capacity=_read_quota(table, "reserved_capacity", default.reserved_capacity[ANY], types),
+        endpoint_usage=_read_quota(table, "endpoint_usage", default.endpoint_usage[ANY], types),
+    )
+
+
+def _read_quota(quotas: Section, key: str, default: int, types: Set[str]) -> dict[str, int]:
+    """A table of limits by SageMaker type, `"*"` for all that it does not name."""
+    table = quotas.table(key)
+    if table is None:
+        return {ANY: default}
+    found = {ANY: table.integer(ANY, default, low=0, high=QUOTA_MAX)}
+    for name in (key for key in table.keys() if key != ANY):  # noqa: SIM118 - a Section is no mapping
+        found[name] = table.integer(name, low=0, high=QUOTA_MAX)
+        if name not in types:
+            table.complain(name, "is not a type of this fleet")
+    return found
+
+
+def read_throttles(top: Section) -> tuple[Throttle, ...]:
+    """`[[throttles]]`: token buckets, the first that covers an operation holds."""
+    found = []
+    for table in top.tables("throttles"):
+        source = table.text("source", "") or None
+        assumed = table.flag("assumed", False)
+        if not assumed and source is None:
+            table.complain(None, "a throttle needs a source, or assumed = true")
+        operations = table.texts("operations", pattern=r"[A-Za-z*]+")
+        found.append(
+            Throttle(
+                name=table.text("name"),
+                service=table.choice("service", ("ec2", "sagemaker", "sagemaker-runtime", "sts")),
+                operations=operations,
+                size=table.integer("size", low=1, high=1_000_000),
+                refill_per_s=table.decimal("refill_per_s", low=Decimal("0.001")),
+                source=source,
+                assumed=assumed,
+            )
+        )
+    return tuple(found)
