@@ -1,0 +1,228 @@
+"""From a need, the places' answers and the rates to a plan. Pure: the same inputs give the same plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+from berth.facts.instance_types import instance_type
+from berth.planner.cost import (
+    HourlyRate,
+    OfferCost,
+    PayAsYouGo,
+    cost_of,
+    floor_from,
+    known_or_none,
+    pay_as_you_go,
+)
+from berth.planner.fit import misfits
+from berth.planner.need import Need
+from berth.planner.offers import Offer, PlaceAnswer, PlaceOutcome, hours_of, reclaim_before_end
+from berth.planner.plan import Choice, Plan, Rejected
+from berth.planner.verdicts import WayVerdict, verdicts
+from berth.terms.money import Money
+from berth.terms.ways import Target, Way
+
+_LIST_WAYS = {Way.ON_DEMAND, Way.SAGEMAKER_ON_DEMAND, Way.ODCR, Way.SPOT}
+
+
+def make_plan(
+    need: Need,
+    answers: Iterable[PlaceAnswer],
+    rates: Iterable[HourlyRate],
+    now: datetime,
+    *,
+    account: str | None = None,
+    rehearsal: str | None = None,
+) -> Plan:
+    """The plan for `need` from what was answered and what is listed.
+
+    `rates` holds hourly prices of the ways without reservation, of EC2's bare hardware too: that one says
+    which prices are implausible. `account` and `rehearsal` say who asked, and where (see Plan).
+    """
+    heard = tuple(sorted(answers, key=lambda a: (a.way.value, a.region, a.seen_at)))
+    judged = verdicts(need, now)
+    usable_rates = _plausible(rates)
+    ranked, rejected = _sort_offers(need, heard, usable_rates, now)
+    choices = tuple(
+        Choice(
+            number=number,
+            offer=offer,
+            cost=cost,
+            reasons=_reasons(need, judged),
+            cares=_cares(need, offer, cost),
+        )
+        for number, (offer, cost) in enumerate(ranked, start=1)
+    )
+    return Plan(
+        need=need,
+        made_at=now,
+        account=account,
+        rehearsal=rehearsal,
+        answers=heard,
+        choices=choices,
+        rejected=rejected,
+        pay_as_you_go=_pay_lines(need, choices, judged, usable_rates),
+        verdicts=judged,
+        incomplete=any(not a.is_complete for a in heard),
+    )
+
+
+def _plausible(rates: Iterable[HourlyRate]) -> tuple[HourlyRate, ...]:
+    """The rates in a fixed order, zero and implausible ones made unknown (field fault 17)."""
+    ordered = sorted(rates, key=lambda r: (list(Way).index(r.way), r.region, r.component))
+    floor = _floor(ordered)
+    return tuple(replace(rate, hourly=known_or_none(rate.hourly, floor)) for rate in ordered)
+
+
+def _floor(rates: Sequence[HourlyRate]) -> Money | None:
+    known = [r.hourly for r in rates if r.way is Way.ON_DEMAND and r.hourly is not None]
+    return floor_from(max(known, key=lambda m: m.amount)) if known else None
+
+
+def _sort_offers(
+    need: Need, answers: Sequence[PlaceAnswer], rates: Sequence[HourlyRate], now: datetime
+) -> tuple[list[tuple[Offer, OfferCost]], tuple[Rejected, ...]]:
+    kind = instance_type(need.instance_type)
+    accelerators = kind.accelerator_count if kind else None
+    floor = _floor(rates)
+    fitting: list[tuple[Offer, OfferCost]] = []
+    rejected: list[Rejected] = []
+    for answer in answers:
+        for offer in answer.offers:
+            against = misfits(offer, need, now)
+            if against:
+                rejected.append(Rejected(offer, against))
+            else:
+                rate = _rate_for(need, offer.region, rates)
+                fitting.append((offer, cost_of(offer, accelerators, rate, floor)))
+    fitting.sort(key=lambda pair: _preference(*pair))
+    rejected.sort(key=lambda r: (r.offer.paid_window.start, r.offer.region, r.offer.offering_id or ""))
+    return fitting, tuple(rejected)
+
+
+def _preference(offer: Offer, cost: OfferCost) -> tuple[object, ...]:
+    """Known totals first, then cheap, early, long; the rest of the key makes the order total."""
+    return (
+        cost.total is None,
+        cost.total.currency if cost.total else "",
+        cost.total.amount if cost.total else Decimal(0),
+        offer.paid_window.start,
+        -cost.usable,
+        offer.region,
+        offer.zones,
+        offer.offering_id or "",
+    )
+
+
+def on_demand_way(need: Need) -> Way:
+    """The way without reservation that can hold what the need will run."""
+    return Way.ON_DEMAND if need.target is Target.INSTANCES else Way.SAGEMAKER_ON_DEMAND
+
+
+def _rate_for(need: Need, region: str, rates: Sequence[HourlyRate]) -> HourlyRate | None:
+    way = on_demand_way(need)
+    return next((r for r in rates if r.way is way and r.region == region and r.hourly), None)
+
+
+def _pay_lines(
+    need: Need, choices: Sequence[Choice], judged: Sequence[WayVerdict], rates: Sequence[HourlyRate]
+) -> tuple[PayAsYouGo, ...]:
+    """What the ways without reservation that fit would cost for the best choice's usable time."""
+    kind = instance_type(need.instance_type)
+    accelerators = kind.accelerator_count if kind else None
+    span = choices[0].cost.usable if choices else _usable_of_need(need)
+    fitting = {v.way for v in judged if v.fits} & _LIST_WAYS
+    lines = [pay_as_you_go(r, need.count, span, accelerators) for r in rates if r.way in fitting]
+    return tuple(sorted(lines, key=lambda line: line.total is None))
+
+
+def _usable_of_need(need: Need) -> timedelta:
+    return max(need.duration - reclaim_before_end(need.target.value), timedelta(0)) or need.duration
+
+
+def _reasons(need: Need, judged: Sequence[WayVerdict]) -> tuple[str, ...]:
+    holds = _HOLDS[need.target]
+    ways = [v.way for v in judged if v.fits]
+    promise = [w for w in ways if w in {Way.TRAINING_PLAN, Way.CAPACITY_BLOCK}]
+    what = "a plan" if Way.TRAINING_PLAN in promise else "a block"
+    if need.start is not None:
+        return (
+            f"the start is fixed, and of the ways that can {holds} only {what} promises it "
+            "(on-demand may say no on the day)",
+        )
+    return (
+        f"of the ways that can {holds} only {what} promises a time; the start may move, so on-demand "
+        "can be tried first and costs nothing while it says no",
+    )
+
+
+_HOLDS = {
+    Target.ENDPOINT: "host an endpoint",
+    Target.TRAINING_JOB: "run a training job",
+    Target.HYPERPOD_CLUSTER: "hold a HyperPod cluster",
+    Target.STUDIO_APPS: "hold Studio apps",
+    Target.INSTANCES: "hold instances",
+}
+
+
+def _cares(need: Need, offer: Offer, cost: OfferCost) -> tuple[str, ...]:
+    found = [
+        _active_first(need),
+        _reclaim(offer),
+        _parts(offer),
+        "starts at once: each later minute moves the start and the fee" if offer.starts_at_once else "",
+        "its zone id is not known" if any(s.zone_id is None for s in offer.segments) else "",
+        f"price unknown: {cost.doubt}" if cost.doubt else "",
+        _utilisation(need, offer, cost),
+    ]
+    return tuple(sentence for sentence in found if sentence)
+
+
+def _active_first(need: Need) -> str:
+    what = {Target.ENDPOINT: "endpoint", Target.STUDIO_APPS: "Studio app"}.get(need.target)
+    return f"{what} can be created only once Active: start-up eats paid time" if what else ""
+
+
+def _reclaim(offer: Offer) -> str:
+    early = reclaim_before_end(offer.target)
+    last = offer.segments[-1].window.end - early
+    noun = "instance" if offer.count == 1 else "instances"
+    return f"AWS takes the {noun} from {last:%H:%M}Z, {early // timedelta(minutes=1)} min before the paid end"
+
+
+def _parts(offer: Offer) -> str:
+    if len(offer.segments) == 1:
+        return ""
+    off = sum((gap.duration for gap in offer.gaps), timedelta())
+    return f"comes in {len(offer.segments)} parts, {off // timedelta(hours=1)} h off between them: checkpoint"
+
+
+def _utilisation(need: Need, offer: Offer, cost: OfferCost) -> str:
+    even = cost.break_even
+    if need.utilisation is None or even is None or even.rate.hourly is None or cost.total is None:
+        return ""
+    hours = hours_of(cost.usable) * need.utilisation
+    other = (even.rate.hourly * (hours * offer.count)).rounded()
+    share = f"{need.utilisation * 100:.0f} %"
+    if other > cost.total:
+        return f"used {share} of the time it saves {(other - cost.total).rounded()} against on-demand"
+    return f"used {share} of the time it costs {(cost.total - other).rounded()} more than on-demand"
+
+
+def places_asked(plan: Plan) -> tuple[int, int]:
+    """How many places answered in full, and how many there were to ask."""
+    return sum(a.is_complete for a in plan.answers), len(plan.answers)
+
+
+def unanswered(plan: Plan) -> tuple[PlaceAnswer, ...]:
+    """The places that did not answer in full."""
+    return tuple(a for a in plan.answers if not a.is_complete)
+
+
+def only_outcome(plan: Plan) -> PlaceOutcome | None:
+    """The outcome that every place shares, None when they differ or none was asked."""
+    outcomes = {a.outcome for a in plan.answers}
+    return outcomes.pop() if len(outcomes) == 1 else None

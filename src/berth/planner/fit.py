@@ -1,0 +1,87 @@
+"""Whether one offer fits a need: named rules, each a sentence against it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from berth.planner.need import Need
+from berth.planner.offers import Offer
+from berth.terms.durations import spoken
+from berth.terms.ways import Target
+
+# Payment must be through 5 minutes before the start (SageMaker guide, training plans, read 2026-11).
+PAYMENT_LEAD = timedelta(minutes=5)
+
+Rule = Callable[[Offer, Need, datetime], str]
+
+
+def misfits(offer: Offer, need: Need, now: datetime) -> tuple[str, ...]:
+    """Every reason why `offer` does not fit; empty when it does."""
+    return tuple(sentence for rule in RULES if (sentence := rule(offer, need, now)))
+
+
+def _target(offer: Offer, need: Need, now: datetime) -> str:
+    if need.target.value in offer.targets:
+        return ""
+    return f"is for {', '.join(offer.targets) or 'no known target'}, not for {need.target.value}"
+
+
+def _type_and_count(offer: Offer, need: Need, now: datetime) -> str:
+    for segment in offer.segments:
+        if segment.instance_type != need.instance_type or segment.count != need.count:
+            return f"holds {segment.count} x {segment.instance_type}"
+    return ""
+
+
+def _zones(offer: Offer, need: Need, now: datetime) -> str:
+    if not need.zone_ids:
+        return ""
+    strange = [z for z in offer.zones if z not in need.zone_ids]
+    return f"is in {', '.join(strange)}, not in {' or '.join(need.zone_ids)}" if strange else ""
+
+
+def _start(offer: Offer, need: Need, now: datetime) -> str:
+    begin = offer.paid_window.start
+    if begin - now < PAYMENT_LEAD:
+        return "starts too soon for its payment, which must be through 5 minutes before"
+    if need.start and begin > need.start:
+        return f"starts {spoken(begin - need.start)} after the fixed start"
+    if need.earliest_start and begin < need.earliest_start:
+        return f"starts {spoken(need.earliest_start - begin)} before the earliest start"
+    return ""
+
+
+def _end(offer: Offer, need: Need, now: datetime) -> str:
+    end = offer.paid_window.end
+    wanted = need.fixed_window
+    if wanted and end < wanted.end:
+        return f"ends {spoken(wanted.end - end)} before the wanted end"
+    if need.latest_end and end > need.latest_end:
+        return f"ends {spoken(end - need.latest_end)} after the latest end"
+    return ""
+
+
+def _length(offer: Offer, need: Need, now: datetime) -> str:
+    if offer.paid_time >= need.duration:
+        return ""
+    return f"lasts {spoken(offer.paid_time)}, less than {spoken(need.duration)}"
+
+
+def _gaps(offer: Offer, need: Need, now: datetime) -> str:
+    # SageMaker moves a training job from one part to the next; nothing else survives a gap.
+    if not offer.gaps or need.target is Target.TRAINING_JOB:
+        return ""
+    longest = max(gap.duration for gap in offer.gaps)
+    return f"comes in {len(offer.segments)} parts with a gap of {spoken(longest)}"
+
+
+def _budget(offer: Offer, need: Need, now: datetime) -> str:
+    if need.budget is None or offer.fee is None:
+        return ""
+    if offer.fee.currency != need.budget.currency:
+        return f"is priced in {offer.fee.currency}, the budget in {need.budget.currency}"
+    return f"costs {offer.fee}, over the budget of {need.budget}" if offer.fee > need.budget else ""
+
+
+RULES: tuple[Rule, ...] = (_target, _type_and_count, _zones, _start, _end, _length, _gaps, _budget)
