@@ -97,6 +97,10 @@ class Held:
         """Have the process killed now."""
         self._say("kill")
 
+    def alive(self) -> bool:
+        """Whether its supervisor still holds it."""
+        return self.supervisor.poll() is None
+
     def wait(self) -> Ended:
         """Wait until nothing of the process is left."""
         self.control.setblocking(True)

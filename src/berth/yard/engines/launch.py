@@ -152,7 +152,7 @@ class ProcessLauncher:
         if command is None:
             known = ", ".join(sorted(self._images)) or "none"
             raise CannotStart(
-                f"This yard has no image {container.image!r}. Map it to a command in the fleet file, in table "
+                f"This yard has no image {container.image!r}. Map it to a command in the fleet file, table "
                 f"{FLEET_FILE_IMAGES}. Known: {known}."
             )
         places = {"{python}": sys.executable, "{images}": str(IMAGES)}

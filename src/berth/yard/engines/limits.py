@@ -26,7 +26,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Cgroup:
-    """One cgroup of a container: the folder to make, what to write there, the file that counts memory kills."""
+    """One cgroup of a container: the folder to make, what to write there, the file that counts kills."""
 
     folder: Path
     values: Sequence[tuple[str, str]]
@@ -122,7 +122,7 @@ def _unescaped(text: str) -> str:
 
 
 def _upwards(root: str, point: Path, own: str) -> list[Path]:
-    """The yard's own cgroup below `point`, then its parents. `root`: what of the hierarchy is mounted there."""
+    """The yard's own cgroup below `point`, then its parents. `root` is what is mounted there."""
     inside = own.removeprefix(root.rstrip("/")) if own.startswith(root) else "/"
     folder = point / inside.strip("/")
     return [folder, *(parent for parent in folder.parents if parent.is_relative_to(point))]

@@ -57,7 +57,8 @@ class LocalEngine:
         if count > 1 and confinement.bubblewrap is None:
             raise EngineRefused(
                 f"engine local serves {count} accounts only with a working bubblewrap: "
-                f"{confinement.why_not}. Install bubblewrap (Debian: apt-get install bubblewrap), or keep to one account."
+                f"{confinement.why_not}. Install bubblewrap (on Debian: apt-get install bubblewrap) "
+                "or keep to one account."
             )
 
     def start(self, container: Container) -> None:

@@ -19,7 +19,7 @@ FIRST_PING_S, SLOWEST_PING_S = 0.02, 1.0  # between pings while it starts: often
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Between pings once ready, and from SIGTERM to SIGKILL, in real seconds; failed pings in a row that mean death.
+    """Between pings once ready, and from SIGTERM to SIGKILL, in real seconds; failed pings that are death.
 
     AWS does not document how often it pings (docs/reference/unconfirmed.md). It kills 30 s after SIGTERM.
     """
