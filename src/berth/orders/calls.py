@@ -11,7 +11,7 @@ from berth.aws.refusals import Kind, Refusal, refusal_of
 from berth.terms.text import plain
 
 
-class PlanReads(Protocol):
+class ReservationReads(Protocol):
     """What is read about training plans: three operations of a SageMaker client that cannot pay."""
 
     def describe_training_plan(self, *, TrainingPlanName: str) -> Mapping[str, Any]:  # noqa: N803 - AWS's word
@@ -27,7 +27,7 @@ class PlanReads(Protocol):
         ...
 
 
-class PlanBuyer(Protocol):
+class ReservationBuyer(Protocol):
     """The one operation that pays, of a client that sends each call once."""
 
     def create_training_plan(self, **request: Any) -> Mapping[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from berth.orders.calls import PlanReads
+from berth.orders.calls import ReservationReads
 from berth.orders.holder import Holders
 from berth.orders.journal import Journal
 from berth.planner.offers import PlaceAnswer, Query
@@ -26,7 +26,7 @@ class Desk:
     clock: Clock
     ids: IdSource
     holders: Holders
-    reads: PlanReads
+    reads: ReservationReads
     search: Callable[[Query], PlaceAnswer]
     tell_spending: Callable[[Spending], None]
     warn: Callable[[str], None]

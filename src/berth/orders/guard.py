@@ -83,7 +83,7 @@ def chosen(plan: Plan, number: int) -> Choice:
 
 
 def check_target(plan: Plan, offer: Offer) -> None:
-    """Whether the offer serves what will run: a plan's target is fixed at purchase (field fault 16)."""
+    """Whether the offer serves what will run: the target is fixed at purchase (field fault 16)."""
     if plan.need.target.value not in offer.targets:
         raise BerthError(
             ExitCode.BAD_REQUEST,
@@ -127,8 +127,9 @@ def check_time(offer: Offer, now: datetime) -> None:
 def sequence_to_buy(orders: Sequence[Order], *, again: bool, asked: int | None = None) -> int:
     """Which order of a need a purchase is for: an existing one to go on with, or the next.
 
-    A later sequence exists only when somebody asks (`again`, or `asked` by number), or when the latest plan
-    is known to have failed. While the latest is in doubt, it is the only one. Raises BerthError otherwise.
+    A later sequence exists only when somebody asks (`again`, or `asked` by number), or when the latest
+    reservation is known to have failed. While the latest is in doubt, it is the only one. Raises BerthError
+    otherwise.
     """
     if not orders:
         _check_asked(asked, 1)

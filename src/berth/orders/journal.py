@@ -15,7 +15,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from berth.orders.names import plan_name
+from berth.orders.names import reservation_name
 from berth.orders.order import MOVES, Look, Order, OrderKey, OrderState
 from berth.orders.rows import money_text, offer_text, order_from, step_from
 from berth.orders.steps import Step, StepKind
@@ -156,14 +156,14 @@ class Journal:
     def adopt(
         self, key: OrderKey, offer: Offer, cap: Money | None, *, seen: Mapping[str, Any], now: datetime
     ) -> Order:
-        """Record as BOUGHT an order that this journal does not know, though its plan carries our mark.
+        """Record as BOUGHT an order that this journal does not know, though its reservation carries our mark.
 
-        `seen` is the plan as `SeenPlan.to_json` gives it. Raises OrderTaken when the journal got to know the
-        order meanwhile, ValueError when neither plan nor offer names a fee.
+        `seen` is what `SeenReservation.to_json` gives. Raises OrderTaken when the journal got to know the
+        order meanwhile, ValueError when neither reservation nor offer names a fee.
         """
         fee = money_from_json(seen["fee"]) or offer.fee
         if fee is None:
-            raise ValueError("neither the plan nor the offer names a fee")
+            raise ValueError("neither the reservation nor the offer names a fee")
         with self._commit("adopt") as db:
             order = self.order(key)
             if order is not None:
@@ -172,7 +172,7 @@ class Journal:
             self._insert_attempt(key, 1, offer, fee, intent_id="adopted", holder="adopted", now=now)
             self._end_attempt(key, 1, OrderState.BOUGHT, now, "found in AWS with our mark")
             db.execute(
-                "UPDATE orders SET plan_arn = ?, seen = ? WHERE order_id = ?",
+                "UPDATE orders SET reservation_arn = ?, seen = ? WHERE order_id = ?",
                 (seen["arn"], json.dumps(seen), self._id(key)),
             )
             self._event(key, now, "adopted", seen["arn"])
@@ -190,7 +190,9 @@ class Journal:
             if order.attempt.outcome in {None, OrderState.UNKNOWN}:
                 self._end_attempt(order.key, order.attempt.number, to, now, detail)
             if arn is not None:
-                db.execute("UPDATE orders SET plan_arn = ? WHERE order_id = ?", (arn, self._id(order.key)))
+                db.execute(
+                    "UPDATE orders SET reservation_arn = ? WHERE order_id = ?", (arn, self._id(order.key))
+                )
             self._event(order.key, now, str(to), detail)
         return self._again(order.key)
 
@@ -210,14 +212,14 @@ class Journal:
         return self._again(order.key)
 
     def note_seen(self, order: Order, seen: Mapping[str, Any], now: datetime) -> Order:
-        """Keep the latest description of the order's plan; an event is written when its state changed."""
+        """Keep the latest description of the order's reservation; a changed state leaves an event."""
         with self._commit("seen") as db:
             db.execute(
                 "UPDATE orders SET seen = ?, changed_at = ? WHERE order_id = ?",
                 (json.dumps(seen), to_micros(now), self._id(order.key)),
             )
             if order.seen is None or order.seen.get("state") != seen.get("state"):
-                self._event(order.key, now, "plan", str(seen.get("state")))
+                self._event(order.key, now, "reservation", str(seen.get("state")))
         return self._again(order.key)
 
     # -- what runs in it -------------------------------------------------------------------------------
@@ -299,9 +301,9 @@ class Journal:
         self, key: OrderKey, state: OrderState, offer: Offer, cap: Money | None, now: datetime
     ) -> None:
         self._db.execute(
-            "INSERT INTO orders (order_id, realm, account, need, sequence, state, plan_name, offer, cap,"
-            " created_at, changed_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (self._id(key), self.realm, key.account, key.need, key.sequence, state, plan_name(key),
+            "INSERT INTO orders (order_id, realm, account, need, sequence, state, reservation_name, offer,"
+            " cap, created_at, changed_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (self._id(key), self.realm, key.account, key.need, key.sequence, state, reservation_name(key),
              offer_text(offer), money_text(cap), to_micros(now), to_micros(now)),
         )  # fmt: skip
 

@@ -11,7 +11,7 @@ ORDER_TAG = "berth:order"
 INTENT_TAG = "berth:intent"
 
 _DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"  # no i, l, o, u: read aloud without mistakes
-_LONGEST = 63  # endpoints, configurations and models allow 63 characters, plans 64
+_LONGEST = 63  # endpoints, configurations and models allow 63 characters, training plans 64
 
 
 def _check_word(key: OrderKey) -> str:
@@ -20,7 +20,7 @@ def _check_word(key: OrderKey) -> str:
     return "".join(_DIGITS[(number >> shift) & 31] for shift in (15, 10, 5, 0))
 
 
-def plan_name(key: OrderKey) -> str:
+def reservation_name(key: OrderKey) -> str:
     """The training plan's name, such as `eval-1-7k2m`: need, sequence, and a check word of all three parts.
 
     It fits `[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}` in lower case, whatever the need is called; the check word
@@ -33,7 +33,7 @@ def plan_name(key: OrderKey) -> str:
 
 def workload_name(key: OrderKey) -> str:
     """Name of the endpoint, its configuration and a model that Berth makes for the order."""
-    return plan_name(key)
+    return reservation_name(key)
 
 
 def is_ours(tags: dict[str, str], key: OrderKey) -> bool:

@@ -18,7 +18,7 @@ class OrderKey:
     """What makes an order one and the same: account, need name and sequence. Nothing else does.
 
     `account` has 12 digits; `sequence` counts from 1, and 2 exists only when somebody asked for another
-    plan for the same need, or when the plan of 1 is known to have failed.
+    reservation for the same need, or when the reservation of 1 is known to have failed.
     """
 
     account: str
@@ -48,10 +48,10 @@ class OrderState(StrEnum):
 
     BUYING = "buying"  # the intent is committed; the paid call may be under way, or its process died
     UNKNOWN = "unknown"  # the paid call ended without telling what became of it
-    BOUGHT = "bought"  # a plan that carries our mark exists
-    REFUSED = "refused"  # known: no plan was made, nothing was spent
-    FAILED = "failed"  # AWS made the plan and then failed it (payment or capacity); it is of no use
-    DISPUTED = "disputed"  # a plan has our name and not our mark: a person decides
+    BOUGHT = "bought"  # a reservation that carries our mark exists
+    REFUSED = "refused"  # known: no reservation was made, nothing was spent
+    FAILED = "failed"  # AWS made the reservation and then failed it (payment or capacity); it is of no use
+    DISPUTED = "disputed"  # a reservation has our name and not our mark: a person decides
 
 
 MOVES: Mapping[OrderState, frozenset[OrderState]] = {
@@ -91,7 +91,7 @@ class Attempt:
 class Look:
     """One try to see in AWS what became of an attempt, from before its first read to after its last.
 
-    `complete`: every read of it answered in full. `found`: a plan of the order's name was there.
+    `complete`: every read of it answered in full. `found`: a reservation of the order's name was there.
     """
 
     began_at: datetime
@@ -104,17 +104,17 @@ class Look:
 class Order:
     """An order as the journal holds it.
 
-    `offer` is what was approved, `cap` the most that may be paid for it (None: its own fee). `plan_arn` is
-    None until a plan is known; `seen` is the last description of the plan that was read (a JSON value, see
-    `orders.seen`), None when none was.
+    `offer` is what was approved, `cap` the most that may be paid for it (None: its own fee).
+    `reservation_arn` is None until a reservation is known; `seen` is the last description of it that was read
+    (a JSON value, see `orders.seen`), None when none was.
     """
 
     key: OrderKey
     state: OrderState
-    plan_name: str
+    reservation_name: str
     offer: Offer
     cap: Money | None
-    plan_arn: str | None
+    reservation_arn: str | None
     seen: Mapping[str, Any] | None
     created_at: datetime
     changed_at: datetime
@@ -141,7 +141,7 @@ SETTLING_TIME = timedelta(minutes=6)
 
 
 def known_absent(looks: tuple[Look, ...]) -> bool:
-    """The six-minute rule: whether these looks (of one attempt) prove that no plan was made.
+    """The six-minute rule: whether these looks (of one attempt) prove that no reservation was made.
 
     They do when complete reads that found nothing span at least six minutes, from the end of the first to
     the beginning of the last, and none found anything.

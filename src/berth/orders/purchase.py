@@ -7,22 +7,22 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from berth.aws.refusals import Kind, Refusal
-from berth.orders.calls import PlanBuyer, asked
+from berth.orders.calls import ReservationBuyer, asked
 from berth.orders.desk import Desk
 from berth.orders.guard import Purse, check_money, check_time
 from berth.orders.journal import LostRace, OrderTaken
 from berth.orders.matching import alternatives, match, narrowed
-from berth.orders.names import INTENT_TAG, ORDER_TAG, plan_name
+from berth.orders.names import INTENT_TAG, ORDER_TAG, reservation_name
 from berth.orders.order import Order, OrderKey, OrderState
 from berth.orders.reconcile import UNSETTLED, doubt, refresh, settle_doubt
-from berth.orders.seen import SeenPlan, differences
+from berth.orders.seen import SeenReservation, differences
 from berth.orders.sighting import NOT_FOUND, look_by_name
 from berth.planner.offers import Offer, PlaceAnswer, PlaceOutcome
 from berth.terms.outcomes import BerthError, ExitCode
 
 NAME_TAKEN = "ResourceInUse"
 
-Buyer = Callable[[], PlanBuyer]
+Buyer = Callable[[], ReservationBuyer]
 """Opens the one door that can pay; opened only when everything else has been checked."""
 
 
@@ -36,11 +36,11 @@ class How(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Purchase:
-    """A plan that is ours. `seen` is its description, None when it could not be read (yet)."""
+    """A reservation that is ours. `seen` is its description, None when it could not be read (yet)."""
 
     order: Order
     how: How
-    seen: SeenPlan | None
+    seen: SeenReservation | None
 
 
 def buy(desk: Desk, buyer: Buyer, key: OrderKey, approved: Offer, purse: Purse) -> Purchase:
@@ -98,13 +98,13 @@ def _known(desk: Desk, order: Order) -> Purchase | None:
 
 
 def _owned(desk: Desk, key: OrderKey, approved: Offer, purse: Purse) -> Purchase | None:
-    """The plan that another journal bought for this very order; None when the name is free."""
-    sighting = look_by_name(desk.reads, key, plan_name(key))
-    if sighting.plan is None:
+    """The reservation that another journal bought for this very order; None when the name is free."""
+    sighting = look_by_name(desk.reads, key, reservation_name(key))
+    if sighting.reservation is None:
         if not sighting.complete:
             raise BerthError(
                 ExitCode.INCOMPLETE,
-                f"whether the plan {plan_name(key)} exists could not be read, so nothing is bought:"
+                f"whether {reservation_name(key)} exists already could not be read, so nothing is bought:"
                 f" {sighting.trouble}",
             )
         return None
@@ -112,18 +112,18 @@ def _owned(desk: Desk, key: OrderKey, approved: Offer, purse: Purse) -> Purchase
         why = sighting.trouble or "it does not carry the mark of this order"
         raise BerthError(
             ExitCode.DECISION_NEEDED,
-            f"a training plan named {plan_name(key)} exists already and cannot be taken for ours: {why}",
-            f"aws sagemaker describe-training-plan --training-plan-name {plan_name(key)}",
+            f"a training plan named {reservation_name(key)} exists and cannot be taken for ours: {why}",
+            f"aws sagemaker describe-training-plan --training-plan-name {reservation_name(key)}",
         )
     order = desk.journal.order(key)
     now = desk.clock.now()
     try:
         if order is None:
-            document = sighting.plan.to_json()
+            document = sighting.reservation.to_json()
             order = desk.journal.adopt(key, approved, purse.cap, seen=document, now=now)
         else:
             order = desk.journal.settle(
-                order, OrderState.BOUGHT, now=now, detail="found with our mark", arn=sighting.plan.arn
+                order, OrderState.BOUGHT, now=now, detail="found with our mark", arn=sighting.reservation.arn
             )
     except (OrderTaken, LostRace):
         order = desk.journal.order(key) or order
@@ -160,12 +160,12 @@ def _pay_and_record(
     return _no_answer(desk, order, end, answer)
 
 
-def _pay(client: PlanBuyer, order: Order) -> str | Refusal:
-    """The only place of the program that pays: one call, never repeated. The new plan's ARN, or why not."""
+def _pay(client: ReservationBuyer, order: Order) -> str | Refusal:
+    """The only place of the program that pays: one call, never repeated. The ARN, or why not."""
     tags = {ORDER_TAG: order.key.mark, INTENT_TAG: order.attempt.intent_id}
     answer = asked(
         lambda: client.create_training_plan(
-            TrainingPlanName=order.plan_name,
+            TrainingPlanName=order.reservation_name,
             TrainingPlanOfferingId=order.attempt.offering_id,
             Tags=[{"Key": name, "Value": value} for name, value in tags.items()],
         )
@@ -175,7 +175,7 @@ def _pay(client: PlanBuyer, order: Order) -> str | Refusal:
     arn = answer.get("TrainingPlanArn")
     if isinstance(arn, str) and arn:
         return arn
-    return Refusal(Kind.UNCLASSIFIED, "no ARN", "the answer names no plan", may_have_happened=True)
+    return Refusal(Kind.UNCLASSIFIED, "no ARN", "the answer names no reservation", may_have_happened=True)
 
 
 def _no_answer(desk: Desk, order: Order, refusal: Refusal, answer: PlaceAnswer) -> Purchase:
@@ -188,7 +188,7 @@ def _no_answer(desk: Desk, order: Order, refusal: Refusal, answer: PlaceAnswer) 
         order = desk.journal.settle(order, OrderState.UNKNOWN, now=desk.clock.now(), detail=str(refusal))
     except LostRace:
         order = _still(desk, order.key, order)
-    desk.warn(f"the paid call ended without a certain answer ({refusal}); looking for the plan")
+    desk.warn(f"the paid call ended without a certain answer ({refusal}); looking for the reservation")
     known = _known(desk, order)
     if known is None:
         raise _refused(_still(desk, order.key, order), refusal, answer)
@@ -202,10 +202,12 @@ def _bought(desk: Desk, order: Order, how: How) -> Purchase:
     if order.state is OrderState.FAILED:
         raise failed(order)
     if seen is None:
-        desk.warn("the plan is bought; AWS does not show it yet (writes may show up to 5 minutes late)")
+        desk.warn(
+            "the reservation is bought; AWS does not show it yet (writes may show up to 5 minutes late)"
+        )
     else:
         for sentence in differences(seen, order.offer):
-            desk.warn(f"the plan is bought; {sentence}")
+            desk.warn(f"the reservation is bought; {sentence}")
     return Purchase(order, how, seen)
 
 
@@ -217,10 +219,11 @@ def _still(desk: Desk, key: OrderKey, order: Order | None) -> Order:
 
 
 def failed(order: Order) -> BerthError:
-    """What to tell about an order whose plan AWS has failed."""
+    """What to tell about an order whose reservation AWS has failed."""
+    why = (order.seen or {}).get("message") or "it gave no reason"
     return BerthError(
         ExitCode.DECISION_NEEDED,
-        f"AWS failed the training plan {order.plan_name} of order {order.key}: {order.attempts[-1].detail}",
+        f"AWS failed the training plan {order.reservation_name} of order {order.key}: {why}",
         f"berth buy {order.key.need}#1 buys under a new name",
         order.spending,
     )

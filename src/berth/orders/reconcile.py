@@ -7,7 +7,7 @@ from datetime import timedelta
 from berth.orders.desk import Desk
 from berth.orders.journal import LostRace
 from berth.orders.order import IN_DOUBT, Look, Order, OrderState, absent_at, known_absent
-from berth.orders.seen import SeenPlan
+from berth.orders.seen import SeenReservation
 from berth.orders.sighting import Sighting, look_by_name, look_everywhere
 from berth.terms.instants import iso
 from berth.terms.outcomes import BerthError, ExitCode
@@ -19,21 +19,21 @@ UNSETTLED = IN_DOUBT | {OrderState.DISPUTED}
 
 
 def settle_doubt(desk: Desk, order: Order) -> Order:
-    """Look once for the plan of an order that is in doubt; the order as it stands afterwards.
+    """Look once for the reservation of an order that is in doubt; the order as it stands afterwards.
 
-    It stays in doubt while the plan is neither seen nor known to be absent, and while the process that holds
-    the intent may still be calling. Orders that are not in doubt come back as they are.
+    It stays in doubt while the reservation is neither seen nor known to be absent, and while the process that
+    holds the intent may still be calling. Orders that are not in doubt come back as they are.
     """
     if order.state not in UNSETTLED:
         return order
     held = is_held(desk, order)
     began = desk.clock.now()
-    sighting = look_everywhere(desk.reads, order.key, order.plan_name)
-    look = Look(began, desk.clock.now(), sighting.complete, sighting.plan is not None)
+    sighting = look_everywhere(desk.reads, order.key, order.reservation_name)
+    look = Look(began, desk.clock.now(), sighting.complete, sighting.reservation is not None)
     if sighting.trouble:
         desk.warn(f"the look at AWS was not complete: {sighting.trouble}")
     try:
-        if sighting.plan is not None:
+        if sighting.reservation is not None:
             return _found(desk, order, sighting, look)
         return order if held else _not_found(desk, order, look)
     except LostRace:
@@ -51,21 +51,21 @@ def is_held(desk: Desk, order: Order) -> bool:
     return lives
 
 
-def refresh(desk: Desk, order: Order) -> tuple[Order, SeenPlan | None]:
-    """Read the plan of a bought order once more; the order, and the plan as seen now (None: not seen).
+def refresh(desk: Desk, order: Order) -> tuple[Order, SeenReservation | None]:
+    """Read the reservation of a bought order once more; the order, and what was seen now (None: nothing).
 
-    A plan that AWS has failed makes the order FAILED. Never raises for what AWS answers: what was bought
-    stays bought, whatever a description says or leaves out.
+    A reservation that AWS has failed makes the order FAILED. Never raises for what AWS answers: what was
+    bought stays bought, whatever a description says or leaves out.
     """
-    sighting = look_by_name(desk.reads, order.key, order.plan_name)
-    if sighting.plan is None:
+    sighting = look_by_name(desk.reads, order.key, order.reservation_name)
+    if sighting.reservation is None:
         if sighting.trouble:
-            desk.warn(f"the plan could not be read: {sighting.trouble}")
+            desk.warn(f"the reservation could not be read: {sighting.trouble}")
         return order, None
-    order = desk.journal.note_seen(order, sighting.plan.to_json(), desk.clock.now())
-    if sighting.plan.state == "Failed" and order.state is OrderState.BOUGHT:
-        order = _failed(desk, order, sighting.plan)
-    return order, sighting.plan
+    order = desk.journal.note_seen(order, sighting.reservation.to_json(), desk.clock.now())
+    if sighting.reservation.state == "Failed" and order.state is OrderState.BOUGHT:
+        order = _failed(desk, order, sighting.reservation)
+    return order, sighting.reservation
 
 
 def doubt(desk: Desk, order: Order) -> BerthError:
@@ -73,9 +73,9 @@ def doubt(desk: Desk, order: Order) -> BerthError:
     if order.state is OrderState.DISPUTED:
         return BerthError(
             ExitCode.OUTCOME_UNKNOWN,
-            f"a training plan named {order.plan_name} exists without the mark of order {order.key}:"
+            f"a training plan named {order.reservation_name} exists without the mark of order {order.key}:"
             " a look-alike, which a person has to judge",
-            f"aws sagemaker describe-training-plan --training-plan-name {order.plan_name}",
+            f"aws sagemaker describe-training-plan --training-plan-name {order.reservation_name}",
             order.spending,
         )
     if is_held(desk, order):
@@ -90,29 +90,29 @@ def doubt(desk: Desk, order: Order) -> BerthError:
     when = f" from {iso(settles)} on" if settles else ""
     return BerthError(
         ExitCode.OUTCOME_UNKNOWN,
-        f"what became of order {order.key} is not known: no plan {order.plan_name} is to be seen yet."
-        f" AWS shows writes up to 5 minutes late, so only complete looks over 6 minutes settle it{when}",
+        f"the outcome of order {order.key} is not known: no training plan {order.reservation_name}"
+        f" is to be seen. AWS shows writes up to 5 minutes late; complete looks over 6 minutes settle it{when}",
         f"berth show {order.key} --wait",
         order.spending,
     )
 
 
 def _found(desk: Desk, order: Order, sighting: Sighting, look: Look) -> Order:
-    plan = sighting.plan
-    assert plan is not None
+    reservation = sighting.reservation
+    assert reservation is not None
     if sighting.ours:
         order = desk.journal.settle(
             order,
             OrderState.BOUGHT,
             now=look.ended_at,
-            detail=f"found {plan.arn} with our mark",
-            arn=plan.arn,
+            detail=f"found {reservation.arn} with our mark",
+            arn=reservation.arn,
         )
-        order = desk.journal.note_seen(order, plan.to_json(), look.ended_at)
-        return _failed(desk, order, plan) if plan.state == "Failed" else order
+        order = desk.journal.note_seen(order, reservation.to_json(), look.ended_at)
+        return _failed(desk, order, reservation) if reservation.state == "Failed" else order
     if sighting.ours is False and order.state is not OrderState.DISPUTED:
         return desk.journal.settle(
-            order, OrderState.DISPUTED, now=look.ended_at, detail=f"{plan.arn} does not carry our mark"
+            order, OrderState.DISPUTED, now=look.ended_at, detail=f"{reservation.arn} does not carry our mark"
         )
     return order
 
@@ -132,10 +132,10 @@ def _not_found(desk: Desk, order: Order, look: Look) -> Order:
     return order
 
 
-def _failed(desk: Desk, order: Order, plan: SeenPlan) -> Order:
+def _failed(desk: Desk, order: Order, reservation: SeenReservation) -> Order:
     try:
         return desk.journal.settle(
-            order, OrderState.FAILED, now=desk.clock.now(), detail=plan.message or "AWS gave no reason"
+            order, OrderState.FAILED, now=desk.clock.now(), detail=reservation.message or "AWS gave no reason"
         )
     except LostRace:
         return desk.journal.order(order.key) or order

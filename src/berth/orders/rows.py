@@ -18,10 +18,10 @@ def order_from(row: sqlite3.Row, attempts: Iterable[sqlite3.Row], looks: Iterabl
     return Order(
         key=OrderKey(row["account"], row["need"], row["sequence"]),
         state=OrderState(row["state"]),
-        plan_name=row["plan_name"],
+        reservation_name=row["reservation_name"],
         offer=Offer.from_json(json.loads(row["offer"])),
         cap=None if row["cap"] is None else money_from_json(json.loads(row["cap"])),
-        plan_arn=row["plan_arn"],
+        reservation_arn=row["reservation_arn"],
         seen=None if row["seen"] is None else json.loads(row["seen"]),
         created_at=from_micros(row["created_at"]),
         changed_at=from_micros(row["changed_at"]),

@@ -17,8 +17,8 @@ KNOWN_STATES = frozenset({"Pending", "Active", "Scheduled", "Expired", "Failed"}
 
 
 @dataclass(frozen=True, slots=True)
-class SeenPlan:
-    """One description of a plan. Members but name and ARN may be None: AWS left them out, so unknown.
+class SeenReservation:
+    """One description of a reservation. Members but name and ARN may be None: AWS left them out, so unknown.
 
     `state` is AWS's word, known or not; "unknown" when the answer has none. `zones` are zone names.
     `instances_free` counts instances that nothing uses.
@@ -60,8 +60,8 @@ class SeenPlan:
         }
 
     @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> SeenPlan:
-        """The plan that `to_json` wrote."""
+    def from_json(cls, value: Mapping[str, Any]) -> SeenReservation:
+        """The reservation that `to_json` wrote."""
         return cls(
             name=value["name"],
             arn=value["arn"],
@@ -78,7 +78,7 @@ class SeenPlan:
         )
 
 
-def seen_plan(answer: Mapping[str, Any], name: str) -> SeenPlan | None:
+def seen_reservation(answer: Mapping[str, Any], name: str) -> SeenReservation | None:
     """Read an answer of DescribeTrainingPlan, or one summary of ListTrainingPlans; None without an ARN.
 
     `name` is used where the answer names none. Nothing else that is missing, of a wrong type or of an
@@ -89,7 +89,7 @@ def seen_plan(answer: Mapping[str, Any], name: str) -> SeenPlan | None:
         return None
     parts = [part for part in _list(answer.get("ReservedCapacitySummaries")) if isinstance(part, Mapping)]
     start, end = _span(answer, parts)
-    return SeenPlan(
+    return SeenReservation(
         name=_text(answer.get("TrainingPlanName")) or name,
         arn=arn,
         state=_text(answer.get("Status")) or "unknown",
@@ -105,10 +105,10 @@ def seen_plan(answer: Mapping[str, Any], name: str) -> SeenPlan | None:
     )
 
 
-def differences(seen: SeenPlan, offer: Offer) -> list[str]:
+def differences(seen: SeenReservation, offer: Offer) -> list[str]:
     """Sentences about what AWS shows otherwise than approved; what it does not show is said too.
 
-    A plan that differs is bought all the same: these are warnings, never a reason to buy again.
+    A reservation that differs is bought all the same: these are warnings, never a reason to buy again.
     """
     said = [_differs("fee", seen.fee, offer.fee)]
     said.append(_differs("instance type", seen.instance_type, offer.instance_type))
@@ -117,17 +117,17 @@ def differences(seen: SeenPlan, offer: Offer) -> list[str]:
     if not offer.starts_at_once:
         said.append(_differs("start", seen.start, offer.paid_window.start))
     if not seen.targets:
-        said.append("AWS does not show the plan's target")
+        said.append("AWS does not show the reservation's target")
     elif offer.target not in seen.targets:
         said.append(f"AWS shows the target {', '.join(seen.targets)}, approved was {offer.target}")
     if not seen.is_known_state:
-        said.append(f"the plan's state is {seen.state!r}, which this program does not know")
+        said.append(f"the reservation's state is {seen.state!r}, which this program does not know")
     return [sentence for sentence in said if sentence]
 
 
 def _differs(what: str, seen: object, approved: object) -> str:
     if seen is None:
-        return f"AWS does not show the plan's {what}"
+        return f"AWS does not show the reservation's {what}"
     if seen != approved:
         return f"AWS shows the {what} {_shown(seen)}, approved was {_shown(approved)}"
     return ""

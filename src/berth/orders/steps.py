@@ -1,4 +1,4 @@
-"""Steps: what was made for an order besides its plan, so that clearing up touches that and nothing else."""
+"""Steps: what was made for an order besides its reservation, so that cleaning touches that and no more."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def books_equal_ledger(world: Any) -> None:
     """One sale, one order, of the same name and fee."""
     order = world.order()
     assert order.state is OrderState.BOUGHT
-    assert [(order.plan_name, order.attempt.fee.amount)] == world.aws.ledger
+    assert [(order.reservation_name, order.attempt.fee.amount)] == world.aws.ledger
     assert len(world.journal.orders(order.key.account)) == 1
 
 

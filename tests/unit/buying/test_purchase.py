@@ -28,8 +28,8 @@ def test_a_purchase_pays_once_and_reads_back(world: Any) -> None:
     bought = world.buy()
     assert bought.how is How.BOUGHT
     assert bought.order.state is OrderState.BOUGHT
-    assert world.aws.ledger == [(bought.order.plan_name, Decimal("228.77"))]
-    assert world.aws.tags[bought.order.plan_arn]["berth:order"] == "111122223333/eval/1"
+    assert world.aws.ledger == [(bought.order.reservation_name, Decimal("228.77"))]
+    assert world.aws.tags[bought.order.reservation_arn]["berth:order"] == "111122223333/eval/1"
     assert bought.seen is not None
     assert bought.seen.state == "Pending"
     assert world.warnings == []
@@ -228,7 +228,7 @@ def test_an_immediate_offer_at_another_rate_moved(world: Any) -> None:
 def test_a_look_alike_goes_to_a_person(world: Any) -> None:
     """Our name without our mark is not ours: nothing is bought, nothing adopted."""
     bought = world.buy()
-    world.aws.tags[bought.order.plan_arn] = {}
+    world.aws.tags[bought.order.reservation_arn] = {}
     other = type(world)(world.file.parent.parent)
     other.aws = world.aws
     with pytest.raises(BerthError) as caught:
@@ -244,7 +244,7 @@ def test_a_look_alike_found_in_doubt_is_disputed(world: Any, crash: type[BaseExc
     world.aws.fault = "500 before"
     with pytest.raises(BerthError):
         world.buy()
-    world.aws.sell(world.order().plan_name, world.approved, {})
+    world.aws.sell(world.order().reservation_name, world.approved, {})
     world.clock.advance(minutes=10)
     with pytest.raises(BerthError) as caught:
         world.buy()
@@ -305,7 +305,7 @@ def test_a_second_buyer_is_told_that_it_is_being_bought(world: Any, make_world: 
 def test_a_failed_payment_makes_the_order_failed(world: Any) -> None:
     """A plan that AWS fails is of no use: the order says so, and the next one has another name."""
     world.buy()
-    world.aws.plans[world.order().plan_name]["Status"] = "Failed"
+    world.aws.plans[world.order().reservation_name]["Status"] = "Failed"
     with pytest.raises(BerthError) as caught:
         world.buy()
     assert caught.value.exit_code is ExitCode.DECISION_NEEDED
