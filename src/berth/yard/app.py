@@ -99,7 +99,7 @@ class App:
         except Gone:
             return
         if exchange is not None and exchange.cut:
-            scope["extensions"]["berth.cut"]()
+            scope["extensions"]["berth.cut"]["cut"]()
             return
         await _send(send, response, iso(self._yard.clock.now()))
 
@@ -269,13 +269,23 @@ def spoil_result(faults: tuple[Fault, ...], result: dict[str, Any]) -> dict[str,
     for fault in faults:
         names = {name.strip() for name in fault.amount.split(",") if name.strip()}
         (absent if fault.kind is FaultKind.ABSENT_MEMBERS else strange).update(names)
-    return _walk(result, absent, strange)
+    return {
+        name: _strange(item) if name in strange else _walk(item, absent, strange)
+        for name, item in result.items()
+        if name not in absent
+    }
+
+
+def _strange(value: Any) -> Any:
+    return "never-heard-of" if isinstance(value, str) else value
 
 
 def _walk(value: Any, absent: set[str], strange: set[str]) -> Any:
     if isinstance(value, dict):
         return {
-            name: "never-heard-of" if name in strange and isinstance(item, str) else _walk(item, absent, strange)
+            name: "never-heard-of"
+            if name in strange and isinstance(item, str)
+            else _walk(item, absent, strange)
             for name, item in value.items()
             if name not in absent
         }

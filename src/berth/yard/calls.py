@@ -68,4 +68,6 @@ class CallLog:
 def _store_all(tx: Transaction, records: list[CallRecord]) -> None:
     for record in records:
         record.store(tx)
-    tx.run("DELETE FROM calls WHERE wrote = 0 AND call_id <= (SELECT max(call_id) FROM calls) - ?", KEPT_READS)
+    tx.run(
+        "DELETE FROM calls WHERE wrote = 0 AND call_id <= (SELECT max(call_id) FROM calls) - ?", KEPT_READS
+    )

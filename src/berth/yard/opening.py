@@ -23,10 +23,10 @@ from berth.yard.fleet.zones import ZoneNames
 from berth.yard.identity.accounts import access_keys, add_account
 from berth.yard.lifecycle.clock import YardClock
 from berth.yard.lifecycle.timers import Timekeeper, Timer
-from berth.yard.market.bookings import begin_demand, play_demand
+from berth.yard.market import outside
 from berth.yard.services import catalogue
 from berth.yard.services.sagemaker.endpoint_life import come_back, take_report
-from berth.yard.services.sagemaker.training_plans import PLAN_TIMERS
+from berth.yard.services.sagemaker.plan_life import PLAN_TIMERS
 from berth.yard.store.transaction import Reader, Reading, Transaction
 from berth.yard.store.writer import GroupCommit, SerialWriter, ThreadWriter, Writer
 
@@ -81,7 +81,7 @@ def open_yard(folder: DataFolder, fleet: Fleet, clock: str, doors: Doors) -> Ope
     if not access_keys(start):
         add_account(start, FIRST_ACCOUNT)
     calendars = _calendars(start, fleet)
-    begin_demand(start, fleet, calendars)
+    outside.begin_demand(start, fleet, calendars)
     connection.execute("COMMIT")
 
     body = GroupCommit(connection, yard_clock.now, doors.ids)
@@ -102,6 +102,8 @@ def open_yard(folder: DataFolder, fleet: Fleet, clock: str, doors: Doors) -> Ope
     assert catalogue.SERVICES
 
     def restart() -> None:
+        keys = writer.submit(lambda tx: tx.all("SELECT container_key FROM variants")).result()
+        provisioner.sweep({row["container_key"] for row in keys})
         for arn in writer.submit(lambda tx: come_back(tx, yard)).result():
             provisioner.launch(arn)
 
@@ -120,7 +122,11 @@ def _timers(yard: Yard) -> dict[str, Timer]:
         return lambda tx, subject: play(tx, yard, subject)
 
     kinds = {kind: Timer(bind(play), touches) for kind, (play, touches) in PLAN_TIMERS.items()}
-    kinds["demand"] = Timer(bind(play_demand))
+    fleet, calendars = yard.fleet, yard.calendars
+    kinds[outside.DAY_TIMER] = Timer(lambda tx, _: outside.play_day(tx, fleet, calendars))
+    kinds[outside.ARRIVAL_TIMER] = Timer(
+        lambda tx, subject: outside.play_arrival(tx, fleet, calendars, subject)
+    )
     return kinds
 
 
@@ -138,7 +144,9 @@ def _calendars(tx: Transaction, fleet: Fleet) -> FleetCalendars:
     calendars = FleetCalendars(fleet, tx.now)
     for row in tx.all("SELECT * FROM bookings WHERE end_us > ?", tx.now_us):
         if row["pool"] not in fleet.pools:
-            raise FleetChanged(f"the fleet file has no pool {row['pool']}, of which {row['holder']} holds hosts")
+            raise FleetChanged(
+                f"the fleet file has no pool {row['pool']}, of which {row['holder']} holds hosts"
+            )
         window = Window(from_micros(row["start_us"]), from_micros(row["end_us"]))
         calendars.commit(row["pool"], row["face"], window, row["count"])
     return calendars
@@ -177,8 +185,12 @@ def _orders(rows: Reading, endpoint_arn: str) -> list[Order]:
     )
     return [
         Order(
-            key=row["container_key"], account_id=row["account_id"], region=row["region"], model=row["model"],
-            config=row["config"], variant=row["name"],
+            key=row["container_key"],
+            account_id=row["account_id"],
+            region=row["region"],
+            model=row["model"],
+            config=row["config"],
+            variant=row["name"],
         )  # fmt: skip
         for row in found
     ]

@@ -71,7 +71,7 @@ class CuttableProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """Offer the cut as an extension of the scope."""
         super().on_message_begin()
-        self.scope["extensions"] = {"berth.cut": self.transport.abort}  # type: ignore[typeddict-unknown-key]
+        self.scope["extensions"] = {"berth.cut": {"cut": self.transport.abort}}
 
 
 class _Server(uvicorn.Server):
@@ -137,7 +137,13 @@ class Server:
         }
         self._addresses = Addresses(listening.url, s3_url)
         desk = Desk(
-            opened.yard, opened.writer, opened.timekeeper, self._calls, self._addresses, self._facts, keys.refresh
+            opened.yard,
+            opened.writer,
+            opened.timekeeper,
+            self._calls,
+            self._addresses,
+            self._facts,
+            keys.refresh,
         )
         self._aws = _uvicorn(app, CuttableProtocol)
         self._admin = _uvicorn(make_admin(desk, self._stop.set), HttpToolsProtocol)
@@ -157,9 +163,7 @@ class Server:
         await asyncio.to_thread(self._opened.restart)
         if not self._opened.yard.clock.stopped:
             self._opened.timekeeper.run_in_thread(self._next_due)
-        self._folder.announce(
-            {**self._facts, "url": self._addresses.url, "s3_url": self._addresses.s3_url}
-        )
+        self._folder.announce({**self._facts, "url": self._addresses.url, "s3_url": self._addresses.s3_url})
         self._ready()
         flushing = asyncio.create_task(self._flush())
         await self._stop.wait()
@@ -186,5 +190,3 @@ def serve(make: Callable[[], Server]) -> None:
         await make().run()
 
     uvloop.run(main())
-
-

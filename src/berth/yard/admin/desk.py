@@ -15,11 +15,12 @@ from berth.terms.ways import Target
 from berth.terms.window import Window
 from berth.yard.assembly import Yard
 from berth.yard.calls import CallLog
+from berth.yard.engines.engine import EngineRefused
 from berth.yard.faults import Fault, FaultKind
 from berth.yard.identity.accounts import AccessKey, AccountExists, access_keys, add_account
 from berth.yard.lifecycle.clock import ClockRefused
 from berth.yard.lifecycle.timers import Timekeeper
-from berth.yard.services.sagemaker.training_plans import PlanSeed, seed_training_plan
+from berth.yard.services.sagemaker.plan_seed import PlanSeed, seed_training_plan
 from berth.yard.store.transaction import Reading, Row
 from berth.yard.store.writer import Writer
 
@@ -97,12 +98,10 @@ class Desk:
         """A new account with one key pair."""
         if not _ACCOUNT_NAME.fullmatch(name):
             raise Refused("an account's name has letters, digits, - and _, at most 64")
-        reason = self._yard.engine.refuses_accounts(len(self.accounts()) + 1)
-        if reason is not None:
-            raise Refused(reason)
         try:
+            self._yard.engine.allow_accounts(len(self.accounts()) + 1)
             key = self._writer.submit(lambda tx: add_account(tx, name)).result()
-        except AccountExists as problem:
+        except (AccountExists, EngineRefused) as problem:
             raise Refused(str(problem)) from None
         self._refresh_keys()
         return self._key(key)
@@ -119,9 +118,7 @@ class Desk:
     def environment(self, account: str | None) -> dict[str, str]:
         """The variables for an AWS client; `account` is a name or id, None the first account."""
         keys: Mapping[str, AccessKey] = self._read(access_keys)
-        found = [
-            key for key in keys.values() if account in (None, key.account.name, key.account.account_id)
-        ]
+        found = [key for key in keys.values() if account in (None, key.account.name, key.account.account_id)]
         if not found:
             raise Refused(f"no account {account!r}; add it with: berth yard account add {account}")
         region = next(iter(self._yard.fleet.regions))
@@ -212,7 +209,9 @@ class Desk:
         """Events after number `after`, oldest first."""
         rows = self._read(
             lambda tx: tx.all(
-                "SELECT * FROM events WHERE event_id > ? ORDER BY event_id LIMIT ?", after, min(limit, LIMIT_MAX)
+                "SELECT * FROM events WHERE event_id > ? ORDER BY event_id LIMIT ?",
+                after,
+                min(limit, LIMIT_MAX),
             )
         )
         return [_shown(row) for row in rows]
@@ -222,7 +221,9 @@ class Desk:
         self._calls.flush().result()
         sql = "SELECT * FROM calls WHERE call_id > ?" + (" AND operation = ?" if operation else "")
         values = (after, operation) if operation else (after,)
-        rows = self._read(lambda tx: tx.all(f"{sql} ORDER BY call_id LIMIT ?", *values, min(limit, LIMIT_MAX)))
+        rows = self._read(
+            lambda tx: tx.all(f"{sql} ORDER BY call_id LIMIT ?", *values, min(limit, LIMIT_MAX))
+        )
         return [_shown(row) for row in rows]
 
     def ledger(self, account: str | None) -> list[dict[str, Any]]:

@@ -67,11 +67,16 @@ def start(
         Path | None, typer.Option("--fleet", help="A fleet file; without one, the shipped rehearsal.")
     ] = None,
     data: Data = None,
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port on 127.0.0.1; 0 = any free.")] = PORT,
+    port: Annotated[
+        int, typer.Option("--port", min=0, max=65535, help="Port on 127.0.0.1; 0 = any free.")
+    ] = PORT,
     clock: Annotated[
-        str, typer.Option("--clock", help="`real`, or an instant at which the clock stands still until moved.")
+        str,
+        typer.Option("--clock", help="`real`, or an instant at which the clock stands still until moved."),
     ] = "real",
-    detach: Annotated[bool, typer.Option("--detach", help="Run in the background; return when ready.")] = False,
+    detach: Annotated[
+        bool, typer.Option("--detach", help="Run in the background; return when ready.")
+    ] = False,
 ) -> None:
     """Start a yard. It runs until stopped; what it acknowledged survives any end."""
     from berth.yard.command.start import StartSettings, start_detached, start_here
@@ -146,7 +151,9 @@ def _event_line(event: dict[str, Any]) -> str:
 @app.command()
 def log(
     data: Data = None,
-    operation: Annotated[str | None, typer.Option("--operation", help="Only calls of this operation.")] = None,
+    operation: Annotated[
+        str | None, typer.Option("--operation", help="Only calls of this operation.")
+    ] = None,
     after: Annotated[int, typer.Option("--after", min=0, help="Only calls after this number.")] = 0,
     limit: Annotated[int, typer.Option("--limit", min=1, max=10_000)] = 1000,
     as_json: AsJson = False,
@@ -241,7 +248,9 @@ def fault_arm(
     operation: Annotated[str, typer.Option("--operation", help="Operation name; * is a wildcard.")] = "*",
     account: Annotated[str | None, typer.Option("--account", help="Only calls of this account id.")] = None,
     times: Annotated[int | None, typer.Option("--times", min=1, help="Default: until cleared.")] = None,
-    amount: Annotated[str, typer.Option("--amount", help="Seconds, minutes, factor or names: see the docs.")] = "",
+    amount: Annotated[
+        str, typer.Option("--amount", help="Seconds, minutes, factor or names: see the docs.")
+    ] = "",
     data: Data = None,
     as_json: AsJson = False,
 ) -> None:

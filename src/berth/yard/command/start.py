@@ -95,7 +95,9 @@ def start_detached(settings: StartSettings) -> None:
         if time.monotonic() > deadline:
             child.terminate()
             raise BerthError(
-                ExitCode.INTERNAL_ERROR, f"the yard was not ready in {READY_LIMIT_S:.0f} s", f"see {folder.log}"
+                ExitCode.INTERNAL_ERROR,
+                f"the yard was not ready in {READY_LIMIT_S:.0f} s",
+                f"see {folder.log}",
             )
         time.sleep(0.01)
     _say_ready(folder)
@@ -118,7 +120,9 @@ def wait_until_gone(folder: DataFolder) -> None:
             os.close(folder.lock())
         except FolderInUse:
             if time.monotonic() > deadline:
-                raise BerthError(ExitCode.INTERNAL_ERROR, f"the yard on {folder.path} has not ended yet") from None
+                raise BerthError(
+                    ExitCode.INTERNAL_ERROR, f"the yard on {folder.path} has not ended yet"
+                ) from None
             time.sleep(0.01)
         else:
             return

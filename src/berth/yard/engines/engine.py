@@ -67,6 +67,10 @@ class ContainerUnreachable(Exception):
     """The container did not answer: not there, closed the line, or took longer than AWS's 60 seconds."""
 
 
+class EngineRefused(Exception):
+    """The engine may not do this here; the message says why and what would help."""
+
+
 class Engine(Protocol):
     """Where workloads run. All methods are safe to call from any thread; none waits for a container."""
 
@@ -77,7 +81,7 @@ class Engine(Protocol):
         ...
 
     def stop(self, key: str) -> None:
-        """Begin to end the container `key` (SIGTERM, 30 s later SIGKILL). Unknown keys are ignored."""
+        """Begin to end the container `key` (SIGTERM, 30 s later SIGKILL); STOPPED tells when it has ended."""
         ...
 
     async def invoke(self, key: str, invocation: Invocation) -> Answer:
@@ -92,8 +96,8 @@ class Engine(Protocol):
         """Words for `status`: confinement (`bubblewrap` or `none: why`), limits (`cgroup v1` ...)."""
         ...
 
-    def refuses_accounts(self, count: int) -> str | None:
-        """Why this engine cannot serve `count` accounts; None when it can."""
+    def allow_accounts(self, count: int) -> None:
+        """Asked before the yard has `count` accounts. Raises EngineRefused."""
         ...
 
     def logs(self, key: str, last_bytes: int = 4096) -> str:

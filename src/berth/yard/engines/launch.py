@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import shutil
 import socket
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -78,6 +80,7 @@ class ProcessLauncher:
         self._cgroups: CgroupHome | None = find_cgroups(self._limits, self._prefix) if use_cgroups else None
         if self._cgroups is not None:
             self._cgroups.sweep(self._prefix)
+        self._remove_copies("")
         self._sockets = os.open(self.folder / "run", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
 
     def _prepare(self) -> None:
@@ -113,13 +116,14 @@ class ProcessLauncher:
         argv = self._command(container)
         name = hashlib.sha256(container.key.encode()).hexdigest()[:16]
         with ExitStack() as stack:
+            user, claim = self._user(stack)
+            model_dir = self._reachable(container.model_dir, user, name)
             address = Address(self._sockets, f"{name}.sock", self._port())
             listener = stack.enter_context(_listener(address))
-            user, claim = self._user(stack)
             config = memory_file(
                 {
                     "argv": argv,
-                    "env": self._environment(container, address.port),
+                    "env": self._environment(container, model_dir, address.port),
                     "cwd": "/tmp",  # noqa: S108 - inside; and outside a place where anybody may write
                     "user": user,
                     "rlimits": {} if self._cgroups else rlimits_of(self._limits, own_user=self._own_user),
@@ -146,6 +150,23 @@ class ProcessLauncher:
         stem = launched.address.name.removesuffix(".sock")
         for name in (launched.address.name, f"{stem}.hosts"):
             (self.folder / "run" / name).unlink(missing_ok=True)
+        self._remove_copies(stem)
+
+    def _reachable(self, model_dir: Path | None, user: dict[str, Any] | None, name: str) -> Path | None:
+        """The model where the container can read it. An unprivileged uid without a mount namespace cannot pass
+        the yard's closed folders: it gets a copy of its own among the temporary files."""
+        if model_dir is None or user is None or self.confinement.bubblewrap is not None:
+            return model_dir
+        copy = Path(tempfile.mkdtemp(prefix=f"{self._prefix}{name}-")) / "model"
+        shutil.copytree(model_dir, copy, symlinks=True)
+        os.chown(copy.parent, user["outside"], user["outside"])
+        return copy
+
+    def _remove_copies(self, name: str) -> None:
+        """Remove the copies of models made for `name`, or, when it is empty, those of all containers."""
+        if self.confinement.bubblewrap is None and self.confinement.uids is not None:
+            for copy in Path(tempfile.gettempdir()).glob(f"{self._prefix}{name}*"):
+                shutil.rmtree(copy)
 
     def _command(self, container: Container) -> list[str]:
         command = self._images.get(container.image)
@@ -158,12 +179,12 @@ class ProcessLauncher:
         places = {"{python}": sys.executable, "{images}": str(IMAGES)}
         return [*(_filled(word, places) for word in command), "serve"]
 
-    def _environment(self, container: Container, port: int) -> dict[str, str]:
+    def _environment(self, container: Container, model_dir: Path | None, port: int) -> dict[str, str]:
         environment = {"PATH": PATH, "HOME": "/tmp", "LANG": "C.UTF-8", **container.environment}  # noqa: S108
         if port != PORT:
             environment["SAGEMAKER_BIND_TO_PORT"] = str(port)
-        if self.confinement.bubblewrap is None and container.model_dir is not None:
-            environment["SM_MODEL_DIR"] = str(container.model_dir)
+        if self.confinement.bubblewrap is None and model_dir is not None:
+            environment["SM_MODEL_DIR"] = str(model_dir)
         return environment
 
     def _port(self) -> int:

@@ -5,20 +5,53 @@ from __future__ import annotations
 import asyncio
 import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from berth.yard.engines import contract
-from berth.yard.engines.engine import Answer, Container, ContainerUnreachable, Invocation, ReportTo
+from berth.yard.engines.engine import (
+    Answer,
+    Container,
+    ContainerUnreachable,
+    EngineRefused,
+    Invocation,
+    Report,
+    ReportKind,
+    ReportTo,
+)
 from berth.yard.engines.launch import ProcessLauncher
+from berth.yard.engines.limits import Limits
 from berth.yard.engines.logs import tail
+from berth.yard.engines.probe import find_confinement
 from berth.yard.engines.running import Running, Timing
+from berth.yard.engines.sandbox import Grants
 
 SAFE_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}", re.ASCII)
 CLOSE_GRACE_S = 2.0
 
 
-class EngineRefused(Exception):
-    """Engine `local` may not run here; the message says why and what would help."""
+def open_local_engine(
+    folder: Path,
+    images: Mapping[str, Sequence[str]],
+    report: ReportTo,
+    *,
+    accounts: int = 1,
+    limits: Limits | None = None,
+    grants: Grants | None = None,
+    hidden: Sequence[Path] = (),
+) -> LocalEngine:
+    """An engine that is confined as well as this machine allows, found out by trying (some 0.1 s).
+
+    Arguments as for `ProcessLauncher`; `accounts` as for `LocalEngine`. Raises EngineRefused, OSError.
+    """
+    granted = grants or Grants()
+    confinement = find_confinement(granted)
+    launcher = ProcessLauncher(folder, images, confinement, limits=limits, grants=granted, hidden=hidden)
+    try:
+        return LocalEngine(launcher, report, accounts)
+    except EngineRefused:
+        launcher.close()
+        raise
 
 
 class LocalEngine:
@@ -98,12 +131,14 @@ class LocalEngine:
         task.result()  # a fault of ours goes to the event loop's handler, which logs it
 
     def stop(self, key: str) -> None:
-        """Begin to end the container: SIGTERM, SIGKILL 30 s later. Unknown keys are ignored."""
+        """Begin to end the container: SIGTERM, SIGKILL 30 s later. An unknown key has ended: STOPPED at once."""
         with self._lock:
             running = self._newest.get(key)
-            if running is None:
-                return
-            running.stopping = True
+            if running is not None:
+                running.stopping = True
+        if running is None:
+            self._report(Report(key, ReportKind.STOPPED))
+            return
         self._loop.call_soon_threadsafe(running.stop, self._timing.stop_grace_s)
 
     async def invoke(self, key: str, invocation: Invocation) -> Answer:

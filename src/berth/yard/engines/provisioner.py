@@ -10,7 +10,7 @@ import json
 import logging
 import shutil
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,13 +75,20 @@ class Provisioner:
             self._pending += 1
         self._threads.submit(self._launch_all, endpoint_arn)
 
-    def stop(self, key: str) -> None:
-        """Begin to end a container; its copy of the artefact goes when it has ended (`forget`)."""
-        self._engine.stop(key)
+    def stop_all(self, keys: Sequence[str]) -> None:
+        """Begin to end containers for good."""
+        for key in keys:
+            self._engine.stop(key)
 
     def forget(self, key: str) -> None:
-        """Delete the copy of the artefact of a container that ended for good."""
-        shutil.rmtree(self._folder / key, ignore_errors=True)
+        """Delete the copy of the artefact of a container that has ended for good."""
+        self._threads.submit(shutil.rmtree, self._folder / key, ignore_errors=True)
+
+    def sweep(self, keep: Set[str]) -> None:
+        """Delete copies that no variant needs any more: those of containers that ended while the yard was down."""
+        for place in self._folder.iterdir():
+            if place.name not in keep:
+                shutil.rmtree(place, ignore_errors=True)
 
     def settled(self) -> bool:
         """Whether nothing is being fetched, started or ended."""
@@ -125,6 +132,7 @@ class Provisioner:
             image=definition["Image"],
             environment=definition.get("Environment", {}),
             model_dir=self._own_copy(order, url) if url else None,
+            variant_name=order.variant,
             startup_limit_s=variant.get("ContainerStartupHealthCheckTimeoutInSeconds", STARTUP_LIMIT_S),
         )
 

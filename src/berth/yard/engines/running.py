@@ -69,6 +69,8 @@ class Running:
             if not self.stopping:
                 await self._run()
         finally:
+            if self.stopping:
+                self._tell(ReportKind.STOPPED, "")
             self.gone.set()
 
     async def _run(self) -> None:

@@ -7,16 +7,19 @@ from datetime import datetime, timedelta
 from berth.terms.instants import from_micros, to_micros
 from berth.terms.window import Window
 from berth.yard.fleet.calendars import FleetCalendars
-from berth.yard.fleet.fleet import Fleet
-from berth.yard.lifecycle.timers import Rank
 from berth.yard.store.transaction import Transaction
 
-OUTSIDE = "outside"  # the holder of background demand's bookings
 KEPT_AFTER_END = timedelta(days=2)
 
 
 def book(
-    tx: Transaction, calendars: FleetCalendars, pool: str, face: str | None, window: Window, count: int, holder: str
+    tx: Transaction,
+    calendars: FleetCalendars,
+    pool: str,
+    face: str | None,
+    window: Window,
+    count: int,
+    holder: str,
 ) -> None:
     """Promise `count` hosts of `pool` to `holder` in `window`. That they fit is for the caller to have asked,
     in the same transaction."""
@@ -26,7 +29,8 @@ def book(
         start_us=to_micros(window.start), end_us=to_micros(window.end),
     )  # fmt: skip
     tx.keep(
-        lambda: calendars.commit(pool, face, window, count), lambda: calendars.release(pool, face, window, count)
+        lambda: calendars.commit(pool, face, window, count),
+        lambda: calendars.release(pool, face, window, count),
     )
 
 
@@ -38,11 +42,18 @@ def unbook(tx: Transaction, calendars: FleetCalendars, holder: str) -> None:
 
 
 def _release(
-    tx: Transaction, calendars: FleetCalendars, pool: str, face: str | None, start_us: int, end_us: int, count: int
+    tx: Transaction,
+    calendars: FleetCalendars,
+    pool: str,
+    face: str | None,
+    start_us: int,
+    end_us: int,
+    count: int,
 ) -> None:
     window = Window(from_micros(start_us), from_micros(end_us))
     tx.keep(
-        lambda: calendars.release(pool, face, window, count), lambda: calendars.commit(pool, face, window, count)
+        lambda: calendars.release(pool, face, window, count),
+        lambda: calendars.commit(pool, face, window, count),
     )
 
 
@@ -51,14 +62,3 @@ def forget_past(tx: Transaction, calendars: FleetCalendars) -> None:
     tx.run("DELETE FROM bookings WHERE end_us <= ?", to_micros(tx.now - KEPT_AFTER_END))
     now = tx.now
     tx.afterwards(lambda: calendars.roll_to(now))
-
-
-def next_demand(now: datetime) -> datetime:
-    """When the outside account buys next: at the next full hour."""
-    return now.replace(minute=0, second=0, microsecond=0) + timedelta(hours=1)
-
-
-def schedule_demand(tx: Transaction, fleet: Fleet) -> None:
-    """Set the timer for the outside account's next hour."""
-    if fleet.demand is not None:
-        tx.timer(next_demand(tx.now), "demand", OUTSIDE, Rank.DEMAND)

@@ -18,7 +18,7 @@ import regex
 UNBOUNDED_LENGTH_MAX = 16_384
 # Processor seconds that one match may take. Every pattern of the served models settles ordinary values in
 # microseconds; only text made to trap a backtracking matcher comes near.
-MATCH_TIMEOUT_S = 0.1
+MATCH_TIMEOUT_S = 0.25
 
 _CLASSES = {
     "d": "0-9",

@@ -14,6 +14,7 @@ from .models import Model, Shape
 Push: TypeAlias = Callable[[str], None]
 # A writer appends one value with its tags to the answer.
 Writer: TypeAlias = Callable[[Any, Push], None]
+_CONTAINERS = frozenset({list, tuple, dict})
 Instant: TypeAlias = Callable[[datetime], str]
 
 _UNSAFE = re.compile("[&<>\r]|[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -52,13 +53,15 @@ class XmlWriters:
     def element(self, shape: Shape, tag: str) -> Writer:
         """A writer of a whole element of this tag."""
         start, end, empty = f"<{tag}>", f"</{tag}>", f"<{tag}/>"
+        if shape.kind == "string":
+            return _string(start, end, shape)
         if shape.kind not in self._makers:
             return _scalar(start, end, self._text(shape))
         body = self.body(shape)
 
         def write(value: Any, push: Push) -> None:
             # An empty list is sent as an empty element: EC2 emits empty sets.
-            if not value and isinstance(value, list | tuple | dict):
+            if not value and value.__class__ in _CONTAINERS:
                 push(empty)
                 return
             push(start)
@@ -119,13 +122,16 @@ def _scalar(start: str, end: str, text: Callable[[Any], str]) -> Writer:
     return write
 
 
-def _string_text(shape: Shape) -> Callable[[Any], str]:
-    def text(value: Any) -> str:
-        if not isinstance(value, str):
-            raise wrong(shape, value)
-        return escape(value)
+def _string(start: str, end: str, shape: Shape) -> Writer:
+    # Most of any answer is strings, so this one does all in one call.
+    unsafe = _UNSAFE.search
 
-    return text
+    def write(value: Any, push: Push) -> None:
+        if value.__class__ is not str and not isinstance(value, str):
+            raise wrong(shape, value)
+        push(start + (value if unsafe(value) is None else escape(value)) + end)
+
+    return write
 
 
 def _boolean_text(shape: Shape) -> Callable[[Any], str]:
@@ -176,7 +182,6 @@ def _timestamp_text(shape: Shape, instant: Instant) -> Callable[[Any], str]:
 
 
 _TEXTS: dict[str, Callable[[Shape], Callable[[Any], str]]] = {
-    "string": _string_text,
     "boolean": _boolean_text,
     "integer": _integer_text,
     "long": _integer_text,

@@ -42,7 +42,7 @@ def model_file(folder: Path) -> Path:
 
 def rows_of(content_type: str, body: bytes) -> np.ndarray[Any, np.dtype[np.float64]]:
     """The rows in a request. Raises Refused."""
-    kind = content_type.split(";")[0].strip().lower()
+    kind = content_type.partition(";")[0].strip().lower()
     try:
         if kind in ("text/csv", ""):
             lines = body.decode("utf-8").split("\n")

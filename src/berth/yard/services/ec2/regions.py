@@ -27,9 +27,7 @@ Shape = dict[str, Any]
 Facet = Callable[[Shape], Iterable[str]]
 
 
-def passes(
-    shape: Shape, filters: Sequence[Mapping[str, Any]], facets: Mapping[str, Facet]
-) -> bool:
+def passes(shape: Shape, filters: Sequence[Mapping[str, Any]], facets: Mapping[str, Facet]) -> bool:
     """EC2's filters: values of one filter are ORed, filters ANDed, `*` and `?` are wildcards, case counts.
 
     Raises InvalidParameterValue for a filter that the operation does not have.

@@ -20,7 +20,12 @@ from berth.yard.store.transaction import Reading, Row, Transaction
 
 # Members of a variant or configuration that a yard would have to act on and does not: refused, never ignored.
 _VARIANT_UNSERVED = ("ServerlessConfig", "InstancePools", "ManagedInstanceScaling", "AcceleratorType")
-_CONFIG_UNSERVED = ("AsyncInferenceConfig", "DataCaptureConfig", "ExplainerConfig", "ShadowProductionVariants")
+_CONFIG_UNSERVED = (
+    "AsyncInferenceConfig",
+    "DataCaptureConfig",
+    "ExplainerConfig",
+    "ShadowProductionVariants",
+)
 
 
 def config_arn(call: Call, name: str) -> str:

@@ -42,7 +42,7 @@ def fail_endpoint(tx: Transaction, yard: Yard, arn: str, reason: str) -> None:
 def _release(tx: Transaction, yard: Yard, arn: str) -> None:
     keys = [row["container_key"] for row in tx.all("SELECT * FROM variants WHERE endpoint_arn = ?", arn)]
     tx.run("DELETE FROM variants WHERE endpoint_arn = ?", arn)
-    tx.afterwards(lambda: [yard.provisioner.stop(key) for key in keys] and None)
+    tx.afterwards(lambda: yard.provisioner.stop_all(keys))
 
 
 def reclaim_plan(tx: Transaction, yard: Yard, plan_arn: str) -> None:
@@ -67,20 +67,28 @@ def take_report(tx: Transaction, yard: Yard, report: Report) -> None:
     """A container said something; late news of a container that nobody knows any more is ignored."""
     variant = tx.one("SELECT * FROM variants WHERE container_key = ?", report.key)
     if variant is None:
+        if report.kind is not ReportKind.READY:
+            tx.afterwards(lambda: yard.provisioner.forget(report.key))
         return
     row = _endpoint(tx, variant["endpoint_arn"])
     assert row is not None
     if row["status"] == "Deleting":
-        if report.kind in (ReportKind.STOPPED, ReportKind.DIED, ReportKind.FAILED):
-            tx.run("DELETE FROM variants WHERE container_key = ?", report.key)
-            if tx.one("SELECT 1 FROM variants WHERE endpoint_arn = ?", row["arn"]) is None:
-                delete_endpoint_row(tx, row["arn"])
+        if report.kind is not ReportKind.READY:
+            _ended(tx, yard, row, report.key)
     elif report.kind is ReportKind.READY:
         _ready(tx, row, report.key)
     elif report.kind is ReportKind.FAILED:
         fail_endpoint(tx, yard, row["arn"], report.reason)
     elif report.kind is ReportKind.DIED:
         _died(tx, yard, row, variant, report.reason)
+
+
+def _ended(tx: Transaction, yard: Yard, row: Row, key: str) -> None:
+    """A container of an endpoint that is being deleted is gone; with the last one the endpoint goes."""
+    tx.run("DELETE FROM variants WHERE container_key = ?", key)
+    tx.afterwards(lambda: yard.provisioner.forget(key))
+    if tx.one("SELECT 1 FROM variants WHERE endpoint_arn = ?", row["arn"]) is None:
+        delete_endpoint_row(tx, row["arn"])
 
 
 def _ready(tx: Transaction, row: Row, key: str) -> None:

@@ -104,7 +104,7 @@ def delete_endpoint(call: Call, yard: Yard, tx: Transaction) -> dict[str, Any]:
     keys = [v["container_key"] for v in tx.all(_VARIANTS, row["arn"])]
     if not keys:
         delete_endpoint_row(tx, row["arn"])
-    tx.afterwards(lambda: [yard.provisioner.stop(key) for key in keys] and None)
+    tx.afterwards(lambda: yard.provisioner.stop_all(keys))
     return {}
 
 

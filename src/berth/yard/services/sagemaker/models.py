@@ -46,7 +46,9 @@ def create_model(call: Call, yard: Yard, tx: Transaction) -> dict[str, Any]:
     if len(containers) > 1:
         raise ServiceError("ValidationException", "This yard serves models of one container, not pipelines.")
     if not container.get("Image"):
-        raise ServiceError("ValidationException", "A container must have an Image; this yard has no packages.")
+        raise ServiceError(
+            "ValidationException", "A container must have an Image; this yard has no packages."
+        )
     arn = model_arn(call, name)
     if tx.one("SELECT 1 FROM models WHERE arn = ?", arn) is not None:
         raise ServiceError("ValidationException", f'Cannot create already existing model "{arn}".')

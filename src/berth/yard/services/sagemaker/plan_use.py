@@ -54,7 +54,9 @@ def check_use(call: Call, rows: Reading, variant: Mapping[str, Any]) -> Row | No
     if status != "Active":
         raise _refuse(f'Training plan "{arn}" must be Active to be used by an endpoint; it is {status}.')
     if "endpoint" not in plan["targets"].split(","):
-        raise _refuse(f'Training plan "{arn}" has target {plan["targets"]}; an endpoint needs target endpoint.')
+        raise _refuse(
+            f'Training plan "{arn}" has target {plan["targets"]}; an endpoint needs target endpoint.'
+        )
     if variant["InstanceType"] != plan["instance_type"]:
         raise _refuse(
             f"Instance type {variant['InstanceType']} does not match the training plan's"

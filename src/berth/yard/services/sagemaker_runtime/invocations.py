@@ -120,5 +120,3 @@ def _shape(call: Call, variant: Row, answer: Answer) -> dict[str, Any]:
     if custom:
         result["CustomAttributes"] = custom
     return result
-
-

@@ -1,0 +1,134 @@
+"""Putting a real yard together: its fleet file, engine `local`, the S3 beside it, the server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from berth.storage.sqlite import NewerSchema
+from berth.terms.clock import Clock
+from berth.terms.ids import IdSource
+from berth.terms.outcomes import BerthError, ExitCode
+from berth.terms.settings import SettingsError
+from berth.yard.command.start import StartSettings
+from berth.yard.data_folder import DataFolder
+from berth.yard.engines.artefacts import fetch_model
+from berth.yard.engines.engine import Engine, EngineRefused, Report
+from berth.yard.engines.limits import Limits
+from berth.yard.engines.local import open_local_engine
+from berth.yard.engines.provisioner import ArtefactProblem, Order
+from berth.yard.engines.s3 import S3Companion
+from berth.yard.engines.sandbox import Grants
+from berth.yard.fleet.fleet import Fleet
+from berth.yard.fleet.fleet_file import load_fleet, rehearsal_fleet
+from berth.yard.lifecycle.clock import ClockRefused
+from berth.yard.opening import Doors, FleetChanged, open_yard
+from berth.yard.server import Server, bind
+
+
+def build_server(
+    settings: StartSettings, real: Clock, ids: IdSource, ready: Callable[[], None]
+) -> tuple[Callable[[], Server], Callable[[], None]]:
+    """What makes the server (inside its event loop), and what closes everything. Raises BerthError."""
+    folder = settings.folder
+    fleet = choose_fleet(settings)
+    try:
+        listening = bind(folder, settings.port)
+    except OSError as problem:
+        raise BerthError(
+            ExitCode.BAD_REQUEST, f"cannot listen on 127.0.0.1:{settings.port}: {problem.strerror}",
+            "choose another with --port (0 = any free one)",
+        ) from None  # fmt: skip
+    companion = S3Companion(folder.path / "s3") if fleet.is_rehearsal else None
+    doors = Doors(
+        engine=lambda report: make_engine(folder, fleet, report),
+        fetch=Fetcher(fleet, companion),
+        real=real,
+        ids=ids,
+    )
+    try:
+        opened = open_yard(folder, fleet, settings.clock, doors)
+    except (NewerSchema, ClockRefused, FleetChanged, EngineRefused, ValueError) as problem:
+        if companion is not None:
+            companion.close()
+        raise BerthError(ExitCode.BAD_REQUEST, str(problem)) from None
+
+    def make() -> Server:
+        s3_url = companion.url if companion is not None else None
+        return Server(opened, folder, listening, s3_url, real, ready)
+
+    def close() -> None:
+        opened.close()
+        if companion is not None:
+            companion.close()
+
+    return make, close
+
+
+def choose_fleet(settings: StartSettings) -> Fleet:
+    """The fleet of `--fleet`, else the one that the folder was started with last, else the shipped rehearsal.
+
+    The file is copied into the folder, so that a yard can be started again without it.
+    """
+    kept = settings.folder.fleet
+    try:
+        if settings.fleet_file is not None:
+            text = settings.fleet_file.read_text(encoding="utf-8")
+            fleet = load_fleet(text, str(settings.fleet_file))
+            kept.write_text(text, encoding="utf-8")
+            return fleet
+        if kept.exists():
+            return load_fleet(kept.read_text(encoding="utf-8"), str(kept))
+    except SettingsError as problem:
+        raise BerthError(ExitCode.BAD_REQUEST, str(problem), "mend the fleet file") from None
+    except (OSError, UnicodeDecodeError) as problem:
+        raise BerthError(
+            ExitCode.BAD_REQUEST, f"cannot read {settings.fleet_file or kept}: {problem}"
+        ) from None
+    return rehearsal_fleet()
+
+
+def make_engine(folder: DataFolder, fleet: Fleet, report: Callable[[Report], None]) -> Engine:
+    """Engine `local` with the fleet file's images and limits."""
+    return open_local_engine(
+        folder.containers,
+        fleet.engine.images,
+        report,
+        limits=Limits(memory_bytes=fleet.engine.memory_mib * 1024 * 1024, processes=fleet.engine.processes),
+        grants=Grants(network=fleet.engine.network),
+        hidden=[folder.path],
+    )
+
+
+class Fetcher:
+    """Fetches artefacts: in a rehearsal from the S3 beside the yard and from no other, else with the account's
+    credentials of the fleet file."""
+
+    def __init__(self, fleet: Fleet, companion: S3Companion | None) -> None:
+        self._fleet = fleet
+        self._companion = companion
+
+    def __call__(self, order: Order, url: str, into: Path) -> None:
+        """Fetch and unpack. Raises ArtefactProblem."""
+        fetch_model(self._client(order), url, into)
+
+    def _client(self, order: Order) -> Any:
+        import boto3
+
+        if self._companion is not None:
+            return boto3.client(
+                "s3", endpoint_url=self._companion.url, region_name=order.region,
+                aws_access_key_id="YARD", aws_secret_access_key="YARD",
+            )  # fmt: skip
+        settings = self._fleet.s3
+        keys = settings.credentials.get(order.account_id) if settings is not None else None
+        if settings is None or keys is None:
+            raise ArtefactProblem(
+                f"Could not fetch model data: the fleet file has no S3 credentials for account {order.account_id}"
+            )
+        return boto3.client(
+            "s3", endpoint_url=settings.endpoint_url, region_name=order.region,
+            aws_access_key_id=keys.access_key_id, aws_secret_access_key=keys.secret_access_key,
+            aws_session_token=keys.session_token,
+        )  # fmt: skip
