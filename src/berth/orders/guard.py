@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from berth.orders.order import IN_DOUBT, Order, OrderState
+from berth.orders.order import IN_DOUBT, Approval, Order, OrderState
 from berth.planner.offers import Offer
 from berth.planner.plan import Choice, Plan
 from berth.terms.instants import iso
@@ -17,14 +16,6 @@ OFFER_LIFE = timedelta(minutes=2)
 """How old an offer may be when it is paid for. AWS does not say how long an offering id stays valid."""
 PAYMENT_DEADLINE = timedelta(minutes=5)
 """Payment must complete this long before the start (guide, "reserve capacity with training plans", 2026)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Purse:
-    """What may be spent: `cap` by this command (`--max`), `budget` by the need; None means not bounded."""
-
-    cap: Money | None
-    budget: Money | None
 
 
 def check_permission(*, yes: bool, cap: Money | None, can_ask: bool) -> None:
@@ -91,13 +82,13 @@ def check_target(plan: Plan, offer: Offer) -> None:
         )
 
 
-def check_money(fee: Money | None, purse: Purse) -> Money:
+def check_money(fee: Money | None, approval: Approval) -> Money:
     """The fee, if it is known and within every bound. Currencies are never compared with one another."""
     if fee is None:
         raise BerthError(ExitCode.DECISION_NEEDED, "the offer names no fee, so it cannot be weighed")
     if fee.amount <= 0:
         raise BerthError(ExitCode.DECISION_NEEDED, f"a fee of {fee} is no price; it counts as unknown")
-    for bound, name in ((purse.cap, "--max"), (purse.budget, "the need's budget")):
+    for bound, name in ((approval.cap, "--max"), (approval.budget, "the need's budget")):
         if bound is None:
             continue
         if bound.currency != fee.currency:

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from berth.orders.names import reservation_name
-from berth.orders.order import MOVES, Look, Order, OrderKey, OrderState
-from berth.orders.rows import money_text, offer_text, order_from, step_from
+from berth.orders.order import MOVES, Approval, Look, Order, OrderKey, OrderState
+from berth.orders.rows import approval_texts, order_from, step_from
 from berth.orders.steps import Step, StepKind
 from berth.planner.offers import Offer, money_from_json
 from berth.storage.home import berth_home
@@ -127,13 +127,14 @@ class Journal:
         return tuple(self._order(row) for row in rows if need is None or row["need"] == need)
 
     def intend(
-        self, key: OrderKey, offer: Offer, cap: Money | None, *, intent_id: str, holder: str, now: datetime
+        self, key: OrderKey, approval: Approval, *, intent_id: str, holder: str, now: datetime
     ) -> Order:
-        """Commit the intent to buy `offer` (which has a fee and an id); the order is BUYING afterwards.
+        """Commit the intent to buy the approved offer (with fee and id); the order is BUYING afterwards.
 
         Makes the order, or a further attempt of one that is known to have bought nothing. Raises OrderTaken
         when it stands in any other state: exactly one of two processes gets past this point.
         """
+        offer = approval.offer
         if offer.fee is None or offer.offering_id is None:
             raise ValueError("an offer without a fee or an id cannot be bought")
         with self._commit("intend") as db:
@@ -142,34 +143,32 @@ class Journal:
                 raise OrderTaken(order)
             number = 1 if order is None else order.attempt.number + 1
             if order is None:
-                self._insert_order(key, OrderState.BUYING, offer, cap, now)
+                self._insert_order(key, OrderState.BUYING, approval, now)
             else:
                 self._move(key, order.state, OrderState.BUYING, now)
                 db.execute(
-                    "UPDATE orders SET offer = ?, cap = ? WHERE order_id = ?",
-                    (offer_text(offer), money_text(cap), self._id(key)),
+                    "UPDATE orders SET offer = ?, cap = ?, context = ? WHERE order_id = ?",
+                    (*approval_texts(approval), self._id(key)),
                 )
             self._insert_attempt(key, number, offer, offer.fee, intent_id=intent_id, holder=holder, now=now)
             self._event(key, now, "intended", f"attempt {number}: {offer.offering_id} for {offer.fee}")
         return self._again(key)
 
-    def adopt(
-        self, key: OrderKey, offer: Offer, cap: Money | None, *, seen: Mapping[str, Any], now: datetime
-    ) -> Order:
+    def adopt(self, key: OrderKey, approval: Approval, *, seen: Mapping[str, Any], now: datetime) -> Order:
         """Record as BOUGHT an order that this journal does not know, though its reservation carries our mark.
 
         `seen` is what `SeenReservation.to_json` gives. Raises OrderTaken when the journal got to know the
         order meanwhile, ValueError when neither reservation nor offer names a fee.
         """
-        fee = money_from_json(seen["fee"]) or offer.fee
+        fee = money_from_json(seen["fee"]) or approval.offer.fee
         if fee is None:
             raise ValueError("neither the reservation nor the offer names a fee")
         with self._commit("adopt") as db:
             order = self.order(key)
             if order is not None:
                 raise OrderTaken(order)
-            self._insert_order(key, OrderState.BOUGHT, offer, cap, now)
-            self._insert_attempt(key, 1, offer, fee, intent_id="adopted", holder="adopted", now=now)
+            self._insert_order(key, OrderState.BOUGHT, approval, now)
+            self._insert_attempt(key, 1, approval.offer, fee, intent_id="adopted", holder="adopted", now=now)
             self._end_attempt(key, 1, OrderState.BOUGHT, now, "found in AWS with our mark")
             db.execute(
                 "UPDATE orders SET reservation_arn = ?, seen = ? WHERE order_id = ?",
@@ -297,14 +296,12 @@ class Journal:
         if moved != 1:
             raise LostRace(f"order {key} is not {expected} any more")
 
-    def _insert_order(
-        self, key: OrderKey, state: OrderState, offer: Offer, cap: Money | None, now: datetime
-    ) -> None:
+    def _insert_order(self, key: OrderKey, state: OrderState, approval: Approval, now: datetime) -> None:
         self._db.execute(
             "INSERT INTO orders (order_id, realm, account, need, sequence, state, reservation_name, offer,"
-            " cap, created_at, changed_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            " cap, context, created_at, changed_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (self._id(key), self.realm, key.account, key.need, key.sequence, state, reservation_name(key),
-             offer_text(offer), money_text(cap), to_micros(now), to_micros(now)),
+             *approval_texts(approval), to_micros(now), to_micros(now)),
         )  # fmt: skip
 
     def _insert_attempt(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
@@ -104,7 +104,8 @@ class Look:
 class Order:
     """An order as the journal holds it.
 
-    `offer` is what was approved, `cap` the most that may be paid for it (None: its own fee).
+    `offer` is what was approved, `cap` the most that may be paid for it (None: its own fee). `context` keeps
+    `need` and `cost` as the plan had them, for what comes after the purchase; either may be absent.
     `reservation_arn` is None until a reservation is known; `seen` is the last description of it that was read
     (a JSON value, see `orders.seen`), None when none was.
     """
@@ -114,6 +115,7 @@ class Order:
     reservation_name: str
     offer: Offer
     cap: Money | None
+    context: Mapping[str, Any]
     reservation_arn: str | None
     seen: Mapping[str, Any] | None
     created_at: datetime
@@ -134,6 +136,20 @@ class Order:
         if self.state in IN_DOUBT or self.state is OrderState.DISPUTED:
             return Spending.not_known(self.attempt.fee, str(self.key))
         return Spending.nothing()
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """What somebody agreed to pay for, and within what.
+
+    `cap` bounds this purchase (`--max`), `budget` comes with the need; None means not bounded. `context` is
+    kept with the order (see `Order`).
+    """
+
+    offer: Offer
+    cap: Money | None = None
+    budget: Money | None = None
+    context: Mapping[str, Any] = field(default_factory=dict)
 
 
 SETTLING_TIME = timedelta(minutes=6)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from berth.aws.refusals import Kind, Refusal
 from berth.orders.calls import ReservationBuyer, asked
 from berth.orders.desk import Desk
-from berth.orders.guard import Purse, check_money, check_time
+from berth.orders.guard import check_money, check_time
 from berth.orders.journal import LostRace, OrderTaken
 from berth.orders.matching import alternatives, match, narrowed
 from berth.orders.names import INTENT_TAG, ORDER_TAG, reservation_name
-from berth.orders.order import Order, OrderKey, OrderState
+from berth.orders.order import Approval, Order, OrderKey, OrderState
 from berth.orders.reconcile import UNSETTLED, doubt, refresh, settle_doubt
 from berth.orders.seen import SeenReservation, differences
 from berth.orders.sighting import NOT_FOUND, look_by_name
@@ -43,8 +43,8 @@ class Purchase:
     seen: SeenReservation | None
 
 
-def buy(desk: Desk, buyer: Buyer, key: OrderKey, approved: Offer, purse: Purse) -> Purchase:
-    """Buy `approved` as order `key`, or find out that it has been bought.
+def buy(desk: Desk, buyer: Buyer, key: OrderKey, approval: Approval) -> Purchase:
+    """Buy what was approved as order `key`, or find out that it has been bought.
 
     Whatever dies at whatever moment, running it again pays for nothing twice. Raises BerthError: nothing was
     bought (refused, gone, dearer), or it is not known (exit 40). After the purchase nothing raises any more.
@@ -54,13 +54,13 @@ def buy(desk: Desk, buyer: Buyer, key: OrderKey, approved: Offer, purse: Purse) 
         known = _known(desk, order)
         if known is not None:
             return known
-    owned = _owned(desk, key, approved, purse)
+    owned = _owned(desk, key, approval)
     if owned is not None:
         return owned
-    offer, answer = fresh_offer(desk, approved)
-    check_money(offer.fee, purse)
+    offer, answer = fresh_offer(desk, approval.offer)
+    check_money(offer.fee, approval)
     check_time(offer, desk.clock.now())
-    return _pay_and_record(desk, buyer, key, offer, purse=purse, answer=answer)
+    return _pay_and_record(desk, buyer, key, replace(approval, offer=offer), answer)
 
 
 def fresh_offer(desk: Desk, approved: Offer) -> tuple[Offer, PlaceAnswer]:
@@ -97,7 +97,7 @@ def _known(desk: Desk, order: Order) -> Purchase | None:
     return None
 
 
-def _owned(desk: Desk, key: OrderKey, approved: Offer, purse: Purse) -> Purchase | None:
+def _owned(desk: Desk, key: OrderKey, approval: Approval) -> Purchase | None:
     """The reservation that another journal bought for this very order; None when the name is free."""
     sighting = look_by_name(desk.reads, key, reservation_name(key))
     if sighting.reservation is None:
@@ -120,7 +120,7 @@ def _owned(desk: Desk, key: OrderKey, approved: Offer, purse: Purse) -> Purchase
     try:
         if order is None:
             document = sighting.reservation.to_json()
-            order = desk.journal.adopt(key, approved, purse.cap, seen=document, now=now)
+            order = desk.journal.adopt(key, approval, seen=document, now=now)
         else:
             order = desk.journal.settle(
                 order, OrderState.BOUGHT, now=now, detail="found with our mark", arn=sighting.reservation.arn
@@ -131,12 +131,12 @@ def _owned(desk: Desk, key: OrderKey, approved: Offer, purse: Purse) -> Purchase
 
 
 def _pay_and_record(
-    desk: Desk, buyer: Buyer, key: OrderKey, offer: Offer, *, purse: Purse, answer: PlaceAnswer
+    desk: Desk, buyer: Buyer, key: OrderKey, approval: Approval, answer: PlaceAnswer
 ) -> Purchase:
     client = buyer()  # before the intent: a door that does not open has spent nothing
     try:
         order = desk.journal.intend(
-            key, offer, purse.cap,
+            key, approval,
             intent_id=desk.ids.hex(16), holder=desk.holders.me(), now=desk.clock.now(),
         )  # fmt: skip
     except (OrderTaken, LostRace):

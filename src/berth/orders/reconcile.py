@@ -91,7 +91,7 @@ def doubt(desk: Desk, order: Order) -> BerthError:
     return BerthError(
         ExitCode.OUTCOME_UNKNOWN,
         f"the outcome of order {order.key} is not known: no training plan {order.reservation_name}"
-        f" is to be seen. AWS shows writes up to 5 minutes late; complete looks over 6 minutes settle it{when}",
+        f" is to be seen. AWS may show writes 5 minutes late; complete looks over 6 minutes settle it{when}",
         f"berth show {order.key} --wait",
         order.spending,
     )

@@ -6,7 +6,7 @@ import json
 import sqlite3
 from collections.abc import Iterable
 
-from berth.orders.order import Attempt, Look, Order, OrderKey, OrderState
+from berth.orders.order import Approval, Attempt, Look, Order, OrderKey, OrderState
 from berth.orders.steps import Step, StepKind, StepState
 from berth.planner.offers import Offer, money_from_json, money_json
 from berth.terms.instants import from_micros
@@ -21,6 +21,7 @@ def order_from(row: sqlite3.Row, attempts: Iterable[sqlite3.Row], looks: Iterabl
         reservation_name=row["reservation_name"],
         offer=Offer.from_json(json.loads(row["offer"])),
         cap=None if row["cap"] is None else money_from_json(json.loads(row["cap"])),
+        context=json.loads(row["context"]),
         reservation_arn=row["reservation_arn"],
         seen=None if row["seen"] is None else json.loads(row["seen"]),
         created_at=from_micros(row["created_at"]),
@@ -51,14 +52,10 @@ def step_from(row: sqlite3.Row) -> Step:
     )
 
 
-def offer_text(offer: Offer) -> str:
-    """An offer as it is stored."""
-    return json.dumps(offer.to_json())
-
-
-def money_text(money: Money | None) -> str | None:
-    """Money as it is stored in a text column; None stays None."""
-    return None if money is None else json.dumps(money_json(money))
+def approval_texts(approval: Approval) -> tuple[str, str | None, str]:
+    """Offer, cap and context of an approval as they are stored."""
+    cap = None if approval.cap is None else json.dumps(money_json(approval.cap))
+    return json.dumps(approval.offer.to_json()), cap, json.dumps(approval.context)
 
 
 def _attempt(row: sqlite3.Row) -> Attempt:

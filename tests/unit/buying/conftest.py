@@ -14,9 +14,8 @@ from botocore.exceptions import ClientError, EndpointConnectionError, ReadTimeou
 from botocore.parsers import ResponseParserError
 
 from berth.orders.desk import Desk
-from berth.orders.guard import Purse
 from berth.orders.journal import Journal, open_journal
-from berth.orders.order import Order, OrderKey
+from berth.orders.order import Approval, Order, OrderKey
 from berth.orders.purchase import Purchase, buy
 from berth.planner.offers import Offer, PlaceAnswer, PlaceOutcome, Query, Segment
 from berth.terms.ids import SeededIds
@@ -323,8 +322,8 @@ class World:
 
     def buy(self, key: OrderKey = KEY, cap: str | None = "250") -> Purchase:
         """Run the purchase of the approved offer."""
-        purse = Purse(None if cap is None else Money(Decimal(cap)), None)
-        return buy(self.desk(), lambda: self.aws, key, self.approved, purse)
+        approval = Approval(self.approved, None if cap is None else Money(Decimal(cap)))
+        return buy(self.desk(), lambda: self.aws, key, approval)
 
     def order(self, key: OrderKey = KEY) -> Order:
         """The order as the journal holds it."""

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from berth.orders.journal import LostRace, OrderTaken, journal_file, open_journal
-from berth.orders.order import MOVES, OrderKey, OrderState, split_order_name
+from berth.orders.order import MOVES, Approval, OrderKey, OrderState, split_order_name
 from berth.storage.sqlite import NewerSchema
 
 KEY = OrderKey("111122223333", "eval", 1)
@@ -19,7 +19,7 @@ KEY = OrderKey("111122223333", "eval", 1)
 
 def intend(world: Any, journal: Any, key: OrderKey = KEY) -> Any:
     """Commit an intent for the approved offer."""
-    return journal.intend(key, world.approved, None, intent_id="i1", holder="p1", now=world.clock.now())
+    return journal.intend(key, Approval(world.approved), intent_id="i1", holder="p1", now=world.clock.now())
 
 
 def test_the_folder_is_private(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ CREATE TABLE orders (
     reservation_name  TEXT   NOT NULL,
     offer      TEXT   NOT NULL,
     cap        TEXT,
+    context    TEXT   NOT NULL,
     reservation_arn   TEXT,
     seen       TEXT,
     created_at BIGINT NOT NULL,
