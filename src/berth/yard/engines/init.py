@@ -100,6 +100,7 @@ def run_command(config: dict[str, Any]) -> NoReturn:
         with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
             file.write("500")
         os.setsid()
+        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.chdir(config["cwd"])
         for name, limit in config["rlimits"].items():

@@ -133,7 +133,7 @@ class ProcessLauncher:
             inherited = (config, listener.fileno())
             command = Command(
                 name=container.key,
-                argv=[*self._init(container, name), *map(str, inherited)],
+                argv=[*self._init(container, name), *map(str, inherited), *self._mark(container)],
                 env={},
                 log=self.log_of(container.key),
                 pass_fds=inherited,
@@ -151,6 +151,8 @@ class ProcessLauncher:
         for name in (launched.address.name, f"{stem}.hosts"):
             (self.folder / "run" / name).unlink(missing_ok=True)
         self._remove_copies(stem)
+        if self._cgroups is not None:
+            self._cgroups.sweep(self._prefix + stem)  # there is none but when the supervisor was killed
 
     def _reachable(self, model_dir: Path | None, user: dict[str, Any] | None, name: str) -> Path | None:
         """The model where the container can read it. An unprivileged uid without a mount namespace cannot pass
@@ -173,7 +175,7 @@ class ProcessLauncher:
         if command is None:
             known = ", ".join(sorted(self._images)) or "none"
             raise CannotStart(
-                f"This yard has no image {container.image!r}. Map it to a command in the fleet file, table "
+                f"This yard has no image {container.image!r}. Map it to a command in the fleet file, in "
                 f"{FLEET_FILE_IMAGES}. Known: {known}."
             )
         places = {"{python}": sys.executable, "{images}": str(IMAGES)}
@@ -203,6 +205,10 @@ class ProcessLauncher:
         stack.enter_context(claimed.lock)
         inside = UID_INSIDE if self.confinement.bubblewrap else None
         return {"outside": claimed.uid, "inside": inside}, (claimed.lock.fileno(),)
+
+    def _mark(self, container: Container) -> list[str]:
+        """What makes init known in `ps`; not inside, where only the container would read it."""
+        return [container.key] if self.confinement.bubblewrap is None else []
 
     def _init(self, container: Container, name: str) -> list[str]:
         """The command line that becomes init, up to its two descriptors."""

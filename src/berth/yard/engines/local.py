@@ -174,5 +174,6 @@ class LocalEngine:
         self._idle.wait()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
+        self._loop.run_until_complete(self._loop.shutdown_default_executor())
         self._loop.close()
         self._launcher.close()

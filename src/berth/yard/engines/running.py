@@ -76,14 +76,16 @@ class Running:
     async def _run(self) -> None:
         self._started_s = time.monotonic()
         try:
-            self._launched = self._launcher.launch(self.container)
+            # In a thread: it touches the disk, and may have to copy a model.
+            self._launched = await asyncio.to_thread(self._launcher.launch, self.container)
         except (CannotStart, OSError) as problem:
             self._tell(ReportKind.FAILED, str(problem))
             return
         self.address = self._launched.address
         ending = asyncio.ensure_future(self._launched.held.ended())
         try:
-            await self._watch(self._launched, ending)
+            if not self.stopping:
+                await self._watch(self._launched, ending)
         finally:
             self.address = None
             self._launched.held.kill()

@@ -46,7 +46,7 @@ _DAY = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True, order=True)
 class Arrival:
-    """At `at` the outside account asks for `count` hosts of the pool in `window`; ordered by time, then pool."""
+    """The outside account asks for `count` hosts of the pool in `window`. Ordered by time, then pool."""
 
     at: datetime
     pool_key: str
@@ -75,7 +75,8 @@ def arrivals_between(fleet: Fleet, start: datetime, end: datetime) -> list[Arriv
 def backlog(fleet: Fleet, now: datetime) -> list[Arrival]:
     """Arrivals before `now` whose window is not over, in order: what a yard starting at `now` admits first.
 
-    Windows that ended before `now` are left out, so a wish that they crowded out in a yard that ran on may be granted here: the two differ by a few bookings.
+    Windows that ended before `now` are left out, so a wish that they crowded out in a yard that ran on may be
+    granted here: the two differ by a few bookings.
     """
     return [one for one in arrivals_between(fleet, now - _FURTHEST - _LONGEST, now) if one.window.end > now]
 
