@@ -22,6 +22,7 @@ from berth.planner.need import Need
 from berth.planner.offers import Offer, PlaceAnswer, PlaceOutcome, hours_of, reclaim_before_end
 from berth.planner.plan import Choice, Plan, Rejected
 from berth.planner.verdicts import WayVerdict, verdicts
+from berth.terms.durations import spoken
 from berth.terms.money import Money
 from berth.terms.ways import Target, Way
 
@@ -149,14 +150,10 @@ def _reasons(need: Need, judged: Sequence[WayVerdict]) -> tuple[str, ...]:
     promise = [w for w in ways if w in {Way.TRAINING_PLAN, Way.CAPACITY_BLOCK}]
     what = "a plan" if Way.TRAINING_PLAN in promise else "a block"
     if need.start is not None:
-        return (
-            f"the start is fixed, and of the ways that can {holds} only {what} promises it "
-            "(on-demand may say no on the day)",
-        )
-    return (
-        f"of the ways that can {holds} only {what} promises a time; the start may move, so on-demand "
-        "can be tried first and costs nothing while it says no",
-    )
+        fixed = f"the start is fixed, and of the ways that can {holds} only {what} promises it"
+        return (f"{fixed} (on-demand may say no on the day)",)
+    moves = "the start may move, so on-demand can be tried first and costs nothing while it says no"
+    return (f"of the ways that can {holds} only {what} promises a time; {moves}",)
 
 
 _HOLDS = {
@@ -173,9 +170,9 @@ def _cares(need: Need, offer: Offer, cost: OfferCost) -> tuple[str, ...]:
         _active_first(need),
         _reclaim(offer),
         _parts(offer),
-        "starts at once: each later minute moves the start and the fee" if offer.starts_at_once else "",
-        "its zone id is not known" if any(s.zone_id is None for s in offer.segments) else "",
-        f"price unknown: {cost.doubt}" if cost.doubt else "",
+        "It starts at once: each later minute moves the start and the fee." if offer.starts_at_once else "",
+        "Its zone id is not known." if any(s.zone_id is None for s in offer.segments) else "",
+        f"Its price is unknown: {cost.doubt}." if cost.doubt else "",
         _utilisation(need, offer, cost),
     ]
     return tuple(sentence for sentence in found if sentence)
@@ -183,21 +180,22 @@ def _cares(need: Need, offer: Offer, cost: OfferCost) -> tuple[str, ...]:
 
 def _active_first(need: Need) -> str:
     what = {Target.ENDPOINT: "endpoint", Target.STUDIO_APPS: "Studio app"}.get(need.target)
-    return f"{what} can be created only once Active: start-up eats paid time" if what else ""
+    return f"{what} can be created only once Active: start-up eats paid time." if what else ""
 
 
 def _reclaim(offer: Offer) -> str:
     early = reclaim_before_end(offer.target)
     last = offer.segments[-1].window.end - early
     noun = "instance" if offer.count == 1 else "instances"
-    return f"AWS takes the {noun} from {last:%H:%M}Z, {early // timedelta(minutes=1)} min before the paid end"
+    minutes = early // timedelta(minutes=1)
+    return f"AWS takes the {noun} from {last:%H:%M}Z, {minutes} min before the paid end."
 
 
 def _parts(offer: Offer) -> str:
     if len(offer.segments) == 1:
         return ""
-    off = sum((gap.duration for gap in offer.gaps), timedelta())
-    return f"comes in {len(offer.segments)} parts, {off // timedelta(hours=1)} h off between them: checkpoint"
+    off = spoken(sum((gap.duration for gap in offer.gaps), timedelta()))
+    return f"It comes in {len(offer.segments)} parts, {off} off between them: checkpoint."
 
 
 def _utilisation(need: Need, offer: Offer, cost: OfferCost) -> str:
@@ -208,8 +206,8 @@ def _utilisation(need: Need, offer: Offer, cost: OfferCost) -> str:
     other = (even.rate.hourly * (hours * offer.count)).rounded()
     share = f"{need.utilisation * 100:.0f} %"
     if other > cost.total:
-        return f"used {share} of the time it saves {(other - cost.total).rounded()} against on-demand"
-    return f"used {share} of the time it costs {(cost.total - other).rounded()} more than on-demand"
+        return f"Used {share} of the time it saves {(other - cost.total).rounded()} against on-demand."
+    return f"Used {share} of the time it costs {(cost.total - other).rounded()} more than on-demand."
 
 
 def places_asked(plan: Plan) -> tuple[int, int]:

@@ -31,10 +31,13 @@ _MODEL = "botocore model of SageMaker 2017-07-24"
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """One rule's word on a way: for or against it, in a sentence, with where the rule comes from."""
+    """One rule's word on a way, in a sentence, with where the rule comes from.
+
+    `against` says that the way does not fit; otherwise the sentence is something to know.
+    """
 
     rule: str
-    for_it: bool
+    against: bool
     sentence: str
     source: str
 
@@ -42,7 +45,7 @@ class Reason:
         """Plain values for JSON."""
         return {
             "rule": self.rule,
-            "for": self.for_it,
+            "against": self.against,
             "sentence": self.sentence,
             "source": self.source,
         }
@@ -50,7 +53,7 @@ class Reason:
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Reason:
         """The reason that `to_json` wrote."""
-        return cls(value["rule"], bool(value["for"]), value["sentence"], value["source"])
+        return cls(value["rule"], bool(value["against"]), value["sentence"], value["source"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +96,7 @@ class WayVerdict:
     @property
     def why_not(self) -> str:
         """The first sentence against the way, empty when it fits."""
-        return next((r.sentence for r in self.reasons if not r.for_it), "")
+        return next((r.sentence for r in self.reasons if r.against), "")
 
     def to_json(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -178,8 +181,8 @@ def verdicts(need: Need, now: datetime) -> tuple[WayVerdict, ...]:
 
 def _verdict(way: Way, need: Need, kind: InstanceType | None, now: datetime) -> WayVerdict:
     spoken = [reason for rule in RULES if (reason := rule(way, need, kind, now)) is not None]
-    against = [r for r in spoken if not r.for_it]
-    return WayVerdict(way, not against, tuple(against + [r for r in spoken if r.for_it]), TERMS[way])
+    against = [r for r in spoken if r.against]
+    return WayVerdict(way, not against, tuple(against + [r for r in spoken if not r.against]), TERMS[way])
 
 
 def _manager(way: Way, need: Need, kind: InstanceType | None, now: datetime) -> Reason | None:
@@ -191,10 +194,11 @@ def _manager(way: Way, need: Need, kind: InstanceType | None, now: datetime) -> 
             Target.HYPERPOD_CLUSTER: "cannot hold a HyperPod cluster",
             Target.STUDIO_APPS: "cannot hold Studio apps",
         }[need.target]
-        return Reason("who-manages-the-machines", False, f"EC2 only, {what}", _PLANS)
+        sentence = f"EC2 only, {what}" if way is Way.CAPACITY_BLOCK else "EC2 only"
+        return Reason("who-manages-the-machines", True, sentence, _PLANS)
     if way in SAGEMAKER_WAYS and on_ec2:
         return Reason(
-            "who-manages-the-machines", False, "SageMaker only, gives no instances of your own", _PLANS
+            "who-manages-the-machines", True, "SageMaker only, gives no instances of your own", _PLANS
         )
     return None
 
@@ -204,10 +208,10 @@ def _promise(way: Way, need: Need, kind: InstanceType | None, now: datetime) -> 
         return None
     if way in {Way.TRAINING_PLAN, Way.CAPACITY_BLOCK}:
         return Reason(
-            "reserve-when-the-start-is-fixed", True, "the start is fixed, and it promises it", _PLANS
+            "reserve-when-the-start-is-fixed", False, "the start is fixed, and it promises it", _PLANS
         )
     if way in {Way.ON_DEMAND, Way.SAGEMAKER_ON_DEMAND}:
-        return Reason("on-demand-promises-nothing", True, "may say no on the day", _EC2)
+        return Reason("on-demand-promises-nothing", False, "may say no on the day", _EC2)
     return None
 
 
@@ -215,11 +219,11 @@ def _type_sold(way: Way, need: Need, kind: InstanceType | None, now: datetime) -
     if kind is None:
         return None
     if way is Way.TRAINING_PLAN and kind.training_plan is False:
-        return Reason("type-in-plans", False, f"{need.instance_type} is not sold in training plans", _MODEL)
+        return Reason("type-in-plans", True, f"{need.instance_type} is not sold in training plans", _MODEL)
     if way is Way.CAPACITY_BLOCK and not kind.capacity_block:
-        return Reason("type-in-blocks", False, f"{kind.name} is not sold in Capacity Blocks", _BLOCKS)
+        return Reason("type-in-blocks", True, f"{kind.name} is not sold in Capacity Blocks", _BLOCKS)
     if way is Way.SPOT and not kind.spot:
-        return Reason("type-in-spot", False, f"{kind.name} is not offered as Spot", _EC2)
+        return Reason("type-in-spot", True, f"{kind.name} is not offered as Spot", _EC2)
     return None
 
 
@@ -227,7 +231,7 @@ def _count_sold(way: Way, need: Need, kind: InstanceType | None, now: datetime) 
     if way in {Way.TRAINING_PLAN, Way.CAPACITY_BLOCK} and need.count not in COUNTS_SOLD:
         source = _PLANS if way is Way.TRAINING_PLAN else _BLOCKS
         return Reason(
-            "counts-are-powers-of-two", False, f"sold in 1, 2, 4, 8, 16, 32 or 64, not {need.count}", source
+            "counts-are-powers-of-two", True, f"sold in 1, 2, 4, 8, 16, 32 or 64, not {need.count}", source
         )
     return None
 
@@ -235,7 +239,7 @@ def _count_sold(way: Way, need: Need, kind: InstanceType | None, now: datetime) 
 def _duration_sold(way: Way, need: Need, kind: InstanceType | None, now: datetime) -> Reason | None:
     if way in {Way.TRAINING_PLAN, Way.CAPACITY_BLOCK} and need.duration > LONGEST:
         source = _PLANS if way is Way.TRAINING_PLAN else _BLOCKS
-        return Reason("182-days-at-most", False, "sold for 182 days at most", source)
+        return Reason("182-days-at-most", True, "sold for 182 days at most", source)
     return None
 
 
@@ -245,7 +249,7 @@ def _not_too_far(way: Way, need: Need, kind: InstanceType | None, now: datetime)
         source = _PLANS if way is Way.TRAINING_PLAN else _BLOCKS
         opens = starts - BOOKABLE_AHEAD
         return Reason(
-            "8-weeks-ahead", False, f"not on sale yet: 8 weeks ahead, so from {opens:%Y-%m-%d} on", source
+            "8-weeks-ahead", True, f"not on sale yet: 8 weeks ahead, so from {opens:%Y-%m-%d} on", source
         )
     return None
 

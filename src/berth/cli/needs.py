@@ -1,0 +1,64 @@
+"""The need of a command line: a file, flags over it, and the paths in it made absolute."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from berth.terms.outcomes import BerthError, ExitCode
+
+if TYPE_CHECKING:
+    from berth.planner.need import Need
+
+Flags = Mapping[str, str | Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class TypedNeed:
+    """What was typed: the file's text and name ('' for none) and the flags, by key of the need file."""
+
+    text: str
+    source: str
+    folder: Path
+    flags: Flags
+
+    def read(self, now: datetime) -> Need:
+        """The need, checked against `now`. Raises SettingsError with every complaint."""
+        from berth.planner.need_file import need_from_flags, read_need
+
+        if not self.source:
+            return need_from_flags(self.flags, now)
+        need = read_need(self.text, self.source, now, self.flags)
+        return _absolute(need, self.folder)
+
+    def draft(self) -> Need:
+        """The need with everything checked but what lies in the past: the clock to ask may be a yard's."""
+        from berth.terms.instants import EPOCH
+
+        return self.read(EPOCH)
+
+
+def typed_need(file: Path | None, flags: Mapping[str, str | Sequence[str] | None]) -> TypedNeed:
+    """Take `file` and the flags that were given (None and empty ones were not). Raises BerthError."""
+    given = {key: value for key, value in flags.items() if value}
+    if file is None:
+        if not given:
+            raise BerthError(ExitCode.USAGE, "say what you need: a need file, or flags", "berth plan --help")
+        return TypedNeed("", "", Path.cwd(), given)
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as problem:
+        reason = problem.strerror if isinstance(problem, OSError) else "it is not UTF-8 text"
+        raise BerthError(ExitCode.BAD_REQUEST, f"{file} cannot be read: {reason}") from None
+    return TypedNeed(text, str(file), file.absolute().parent, given)
+
+
+def _absolute(need: Need, folder: Path) -> Need:
+    """The need with a local artefact's path made absolute: a later verb may run in another folder."""
+    deployment = need.deployment
+    if deployment is None or deployment.data is None or "://" in deployment.data:
+        return need
+    return replace(need, deployment=replace(deployment, data=str((folder / deployment.data).resolve())))

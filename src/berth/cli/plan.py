@@ -1,0 +1,146 @@
+"""`berth plan`: what can be had for a need, what it really costs, and why. Never spends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from berth.cli.needs import TypedNeed, typed_need
+from berth.cli.options import Json, NeedFile, Profile
+from berth.cli.output import Output
+from berth.cli.who import enter
+from berth.terms.outcomes import BerthError, ExitCode
+
+if TYPE_CHECKING:
+    from berth.aws.session import Door
+    from berth.planner.need import Need
+    from berth.planner.offers import PlaceAnswer
+    from berth.planner.plan import Plan
+
+Text = str | None
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command("plan")(plan)
+
+
+def plan(
+    need: NeedFile = None,
+    name: Annotated[Text, typer.Option("--name", help="Name of the need.")] = None,
+    instance_type: Annotated[Text, typer.Option("--type", help="Instance type: ml.trn1.32xlarge.")] = None,
+    count: Annotated[Text, typer.Option("--count", help="Instances: 1, 2, 4 ... 64.")] = None,
+    duration: Annotated[Text, typer.Option("--duration", help="Time to hold and pay: 24h, 7d.")] = None,
+    target: Annotated[
+        Text, typer.Option("--target", help="What will run: endpoint, training-job ...")
+    ] = None,
+    region: Annotated[list[str] | None, typer.Option("--region", help="Region; may be repeated.")] = None,
+    zone_id: Annotated[list[str] | None, typer.Option("--zone-id", help="Zone id; may be repeated.")] = None,
+    start: Annotated[Text, typer.Option("--start", help="Fixed start: 2026-12-02T11:30Z.")] = None,
+    earliest: Annotated[Text, typer.Option("--from", help="Earliest start: an instant or a day.")] = None,
+    latest: Annotated[Text, typer.Option("--until", help="Latest end; a day counts whole.")] = None,
+    budget: Annotated[Text, typer.Option("--budget", help="Most that may be paid: 500.")] = None,
+    account: Annotated[Text, typer.Option("--account", help="Pin the account.")] = None,
+    utilisation: Annotated[Text, typer.Option("--utilisation", help="Share of the time in use: 0.6.")] = None,
+    time_zone: Annotated[
+        Text, typer.Option("--time-zone", help="Zone of days and times: Europe/Berlin.")
+    ] = None,
+    ways: Annotated[bool, typer.Option("--ways", help="Show every way's rules, sources and terms.")] = False,
+    profile: Profile = None,
+    as_json: Json = False,
+) -> int:
+    """Compare what can be had for NEED: offers, list prices, true cost, reasons. Spends nothing."""
+    output = Output(as_json=as_json)
+    typed = typed_need(
+        need,
+        {
+            "name": name, "instance_type": instance_type, "count": count, "duration": duration,
+            "target": target, "regions": region, "zone_ids": zone_id, "start": start,
+            "earliest_start": earliest, "latest_end": latest, "budget": budget, "account": account,
+            "utilisation": utilisation, "time_zone": time_zone,
+        },
+    )  # fmt: skip
+    door, made = plan_typed(output, typed, profile=profile)
+    output.document(made.to_json())
+    if as_json:
+        output.talk(door.identity.header())
+    output.answer(_text(door, made, ways=ways))
+    return _end(made)
+
+
+def plan_typed(output: Output, typed: TypedNeed, *, profile: str | None) -> tuple[Door, Plan]:
+    """Read the need, open the door, ask every place, and remember the plan for `berth buy`.
+
+    The need is checked in full before anything is sent, and once more against the clock of the world that
+    was reached. Raises BerthError or SettingsError.
+    """
+    draft = typed.draft()
+    door = enter(output, profile=profile, regions=draft.regions, quiet=True)
+    need = replace(typed.read(door.clock.now()), regions=door.regions)
+    made = plan_need(output, door, need)
+    return door, made
+
+
+def plan_need(output: Output, door: Door, need: Need) -> Plan:
+    """Ask every place about `need` and remember the plan, so that `berth buy NAME#1` finds it."""
+    import os
+
+    from berth.orders.journal import journal_file, open_journal
+    from berth.sources.survey import survey
+
+    made = survey(door, need, _teller(output, len(door.regions)))
+    journal = open_journal(journal_file(os.environ), door.identity.realm)
+    try:
+        journal.remember_plan(door.identity.account, need.name, made.to_json(), made.made_at)
+    finally:
+        journal.close()
+    return made
+
+
+def _teller(output: Output, places: int) -> Callable[[PlaceAnswer], None]:
+    """Tells each place's answer as it comes, where there are several to wait for."""
+
+    def tell(answer: PlaceAnswer) -> None:
+        if places > 1:
+            found = f"{len(answer.offers)} offers" if answer.offers else answer.outcome.value
+            output.talk(f"asked {answer.region}: {found}")
+
+    return tell
+
+
+def _text(door: Door, made: Plan, *, ways: bool) -> str:
+    from berth.planner.wording import plan_text, terms_text
+
+    text = plan_text(made, door.identity.header())
+    return f"{text}\n\n{terms_text(made.verdicts)}" if ways else text
+
+
+def _end(made: Plan) -> int:
+    """The exit code: done, or a failure that says which kind."""
+    from berth.planner.offers import PlaceOutcome
+
+    if made.choices and not made.incomplete:
+        return ExitCode.DONE
+    kinds = {a.outcome for a in made.answers if not a.is_complete}
+    if not made.choices and len(kinds) == 1 and all(not a.is_complete for a in made.answers):
+        by_kind = {
+            PlaceOutcome.NO_QUOTA: ExitCode.QUOTA,
+            PlaceOutcome.THROTTLED: ExitCode.THROTTLED,
+            PlaceOutcome.NOT_ALLOWED: ExitCode.CREDENTIALS,
+        }
+        code = by_kind.get(kinds.pop(), ExitCode.INCOMPLETE)
+        raise BerthError(code, "no place answered the question", "the table above says why, place by place")
+    if made.incomplete:
+        raise BerthError(
+            ExitCode.INCOMPLETE,
+            "not every place answered in full, so a better offer may exist",
+            "the line INCOMPLETE above says which; ask again",
+        )
+    raise BerthError(
+        ExitCode.NO_CAPACITY,
+        "every place answered, and nothing that fits is on sale",
+        "widen the need: other Regions, a later end, another start",
+    )

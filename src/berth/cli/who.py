@@ -1,0 +1,26 @@
+"""Opening the door for a verb, and its first line: who and where."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from berth.aws.session import Door
+    from berth.cli.output import Output
+
+
+def enter(output: Output, *, profile: str | None, regions: Sequence[str] = (), quiet: bool = False) -> Door:
+    """Open the way to AWS or the yard, and say who acts and where on stderr.
+
+    `regions` empty means the session's own Region. `quiet` leaves the line to the caller, for an answer that
+    carries it itself. Raises what `open_door` raises.
+    """
+    from berth.aws.session import open_door
+    from berth.terms.clock import SystemClock
+
+    door = open_door(profile=profile, regions=regions, environ=os.environ, clock=SystemClock())
+    if not quiet:
+        output.talk(door.identity.header())
+    return door

@@ -1,0 +1,160 @@
+"""Offers of SageMaker training plans: every Region at once, every segment read, one outcome a place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from berth.aws.refusals import Kind, Refusal, refusal_of
+from berth.aws.session import Door
+from berth.aws.zones import zone_ids
+from berth.planner.offers import Offer, PlaceAnswer, PlaceOutcome, Query, Segment
+from berth.planner.queries import BOUNDARY
+from berth.terms.money import Money
+from berth.terms.text import plain
+from berth.terms.ways import Way
+from berth.terms.window import Window
+
+_AT_ONCE = 16
+_OUTCOMES = {
+    Kind.QUOTA: PlaceOutcome.NO_QUOTA,
+    Kind.THROTTLED: PlaceOutcome.THROTTLED,
+    Kind.NOT_ALLOWED: PlaceOutcome.NOT_ALLOWED,
+    Kind.CREDENTIALS: PlaceOutcome.NOT_ALLOWED,
+    Kind.UNKNOWN_OPERATION: PlaceOutcome.NOT_SOLD_HERE,
+}
+# How the service says that a type is not sold here for that target (seen in public; SageMaker dossier 2.10).
+_NOT_SOLD = ("invalid instance type", "'instancetype' failed to satisfy constraint")
+
+
+def search(
+    door: Door, queries: Sequence[Query], told: Callable[[PlaceAnswer], None]
+) -> tuple[PlaceAnswer, ...]:
+    """Ask all queries at once; one answer each, in their order. `told` hears each answer as it comes.
+
+    Nothing is raised for a place that refuses or cannot be reached: its answer says so.
+    """
+    # Clients are made before the threads start: making them is not thread-safe in botocore.
+    asked = [(q, door.reader("sagemaker", q.region), door.reader("ec2", q.region)) for q in queries]
+
+    def ask(task: tuple[Query, Any, Any]) -> PlaceAnswer:
+        answer = search_place(*task, now=door.clock.now)
+        told(answer)
+        return answer
+
+    if not asked:
+        return ()
+    with ThreadPoolExecutor(max_workers=min(_AT_ONCE, len(asked)), thread_name_prefix="search") as pool:
+        return tuple(pool.map(ask, asked))
+
+
+def search_place(query: Query, sagemaker: Any, ec2: Any, *, now: Callable[[], datetime]) -> PlaceAnswer:
+    """Ask one Region. `now` is asked after the answer came: it is the offers' age."""
+    try:
+        found = search_offers(query, sagemaker)
+    except (ClientError, BotoCoreError) as problem:
+        return _refused(query, refusal_of(problem), now())
+    names, unnamed = _zones(ec2) if found else ({}, "")
+    seen_at = now()
+    offers, unread = read_offers(found, query, names, seen_at)
+    detail = "; ".join(part for part in (unread, unnamed) if part)
+    if offers:
+        return PlaceAnswer(query.way, query.region, PlaceOutcome.OFFERS, seen_at, detail, offers)
+    outcome = PlaceOutcome.FAILED if unread else PlaceOutcome.NONE_ON_SALE
+    return PlaceAnswer(query.way, query.region, outcome, seen_at, detail)
+
+
+def search_offers(query: Query, sagemaker: Any) -> Sequence[Mapping[str, Any]]:
+    """The service's own offerings for `query`. Raises what botocore raises. Searching is free and unpaged."""
+    asked: dict[str, Any] = {
+        "InstanceType": query.instance_type,
+        "InstanceCount": query.count,
+        "DurationHours": query.duration_hours,
+        "TargetResources": [query.target.value] if query.target else [],
+    }
+    if query.start_after is not None:
+        asked["StartTimeAfter"] = query.start_after
+    if query.end_before is not None:
+        asked["EndTimeBefore"] = query.end_before
+    return list(sagemaker.search_training_plan_offerings(**asked).get("TrainingPlanOfferings") or ())
+
+
+def read_offers(
+    found: Sequence[Mapping[str, Any]], query: Query, names: Mapping[str, str], seen_at: datetime
+) -> tuple[tuple[Offer, ...], str]:
+    """The offerings as offers, and a sentence about those that could not be read ('' when all could)."""
+    offers, faults = [], []
+    for raw in found:
+        try:
+            offers.append(read_offer(raw, query, names, seen_at))
+        except (KeyError, ValueError, TypeError) as problem:
+            faults.append(plain(problem, 100))
+    if not faults:
+        return tuple(offers), ""
+    return tuple(offers), f"{len(faults)} of {len(found)} offers could not be read ({faults[0]})"
+
+
+def read_offer(raw: Mapping[str, Any], query: Query, names: Mapping[str, str], seen_at: datetime) -> Offer:
+    """One TrainingPlanOffering. Raises KeyError or ValueError where a member that matters is missing."""
+    segments = tuple(
+        sorted(
+            (_segment(part, names) for part in raw.get("ReservedCapacityOfferings") or ()),
+            key=lambda s: s.window,
+        )
+    )
+    if not segments:
+        raise ValueError("an offer without reserved capacity")
+    begins = segments[0].window.start
+    return Offer(
+        way=Way.TRAINING_PLAN,
+        region=query.region,
+        offering_id=str(raw["TrainingPlanOfferingId"]),
+        segments=segments,
+        count=segments[0].count,
+        instance_type=segments[0].instance_type,
+        fee=_fee(raw),
+        targets=tuple(plain(t, 64) for t in raw.get("TargetResources") or ()),
+        seen_at=seen_at,
+        query=query,
+        starts_at_once=begins.time() != BOUNDARY,
+    )
+
+
+def _segment(part: Mapping[str, Any], names: Mapping[str, str]) -> Segment:
+    name = plain(part.get("AvailabilityZone") or "", 64) or None
+    if not part.get("StartTime") or not part.get("EndTime"):
+        raise ValueError("an offer without start or end")
+    return Segment(
+        window=Window(part["StartTime"].astimezone(UTC), part["EndTime"].astimezone(UTC)),
+        zone_id=names.get(name) if name else None,
+        zone_name=name,
+        instance_type=plain(part["InstanceType"], 64),
+        count=int(part["InstanceCount"]),
+    )
+
+
+def _fee(raw: Mapping[str, Any]) -> Money | None:
+    """The fee as a decimal, None where there is none or it is no number: unknown, never zero."""
+    try:
+        return Money(Decimal(str(raw.get("UpfrontFee", ""))), plain(raw.get("CurrencyCode") or "USD", 8))
+    except (InvalidOperation, ValueError):
+        return None
+
+
+def _zones(ec2: Any) -> tuple[Mapping[str, str], str]:
+    try:
+        return zone_ids(ec2), ""
+    except (ClientError, BotoCoreError) as problem:
+        return {}, f"zone ids not known ({refusal_of(problem).code})"
+
+
+def _refused(query: Query, refusal: Refusal, seen_at: datetime) -> PlaceAnswer:
+    outcome = _OUTCOMES.get(refusal.kind, PlaceOutcome.FAILED)
+    if refusal.kind is Kind.BAD_REQUEST and any(words in refusal.message.lower() for words in _NOT_SOLD):
+        outcome = PlaceOutcome.NOT_SOLD_HERE
+    return PlaceAnswer(query.way, query.region, outcome, seen_at, plain(str(refusal), 300))
