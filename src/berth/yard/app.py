@@ -1,6 +1,6 @@
 """The yard's server: one request, one readable list of steps.
 
-    read -> authenticate -> find the operation -> parse and validate -> run -> serialise -> send
+    read -> authenticate -> find the operation -> parse and validate -> authorise -> run -> serialise -> send
 
 Bare ASGI: a framework would cost more than the whole answer (docs/performance.md). Reads run on the event
 loop against one snapshot; writes are handed to the writer and awaited; what talks to containers is awaited.
@@ -22,6 +22,7 @@ from berth.yard.calls import CallLog, CallRecord
 from berth.yard.errors import ServiceError
 from berth.yard.faults import Fault, FaultKind
 from berth.yard.identity.accounts import AccessKey
+from berth.yard.identity.authorisation import authorise
 from berth.yard.services.operation import Call, Kind, Operation, find
 from berth.yard.store.transaction import Reader, Transaction
 from berth.yard.store.writer import NotStored, Writer
@@ -173,6 +174,7 @@ class App:
                 raise not_served(exchange.service, exchange.operation)
             self._throttle(exchange, key, region)
             params = wire.parse(exchange.operation, exchange.request)
+            authorise(key.account, exchange.service, exchange.operation, params)
             call = Call(
                 key.account, region, exchange.service, exchange.operation, params, exchange.request_id, now,
                 self._lag(exchange.operation, key.account.account_id),

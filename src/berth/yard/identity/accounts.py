@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import NewType
 
 from berth.terms.ids import IdSource
-from berth.yard.errors import ServiceError
 from berth.yard.store.transaction import Reading, Transaction
 
 KEY_PREFIX = "YARD"
@@ -70,13 +69,3 @@ def access_keys(rows: Reading) -> dict[str, AccessKey]:
         )
         for row in found
     }
-
-
-def authorise(account: Account, owner: str) -> None:
-    """The one authorisation step: an account may do everything to its own, and sees nothing of another's.
-
-    Services look resources up by (account, Region, name), so a foreign one is simply not found; this guards
-    whatever is looked up by ARN. Raises AccessDeniedException.
-    """
-    if account.account_id != owner:
-        raise ServiceError("AccessDeniedException", "You are not authorized to perform this action.")

@@ -52,13 +52,19 @@ class YardClock:
         """The present on the yard's clock, aware UTC."""
         return self._stopped_at if self._stopped_at is not None else self._real.now()
 
-    def move(self, tx: Transaction, to: datetime) -> None:
-        """Set a stopped clock to `to`. Raises ClockRefused for a real clock or a step back."""
-        before = self._stopped_at
-        if before is None:
+    def check(self, to: datetime) -> datetime:
+        """Where a stopped clock stands, if it may be set to `to`. Raises ClockRefused for a real clock or a
+        step back."""
+        stands = self._stopped_at
+        if stands is None:
             raise ClockRefused("the clock is real and cannot be moved; start the yard with --clock TIME")
-        if to < before:
-            raise ClockRefused(f"the clock stands at {iso(before)} and never goes back to {iso(to)}")
+        if to < stands:
+            raise ClockRefused(f"the clock stands at {iso(stands)} and never goes back to {iso(to)}")
+        return stands
+
+    def move(self, tx: Transaction, to: datetime) -> None:
+        """Set a stopped clock to `to`. Raises ClockRefused."""
+        before = self.check(to)
         tx.run("UPDATE meta SET value = ? WHERE key = 'clock'", str(to_micros(to)))
 
         def forth() -> None:

@@ -110,7 +110,7 @@ class Timekeeper:
         container does falls on the right instant. Raises ClockRefused, TimeoutError.
         """
         with self._driving:
-            self._writer.submit(lambda tx: self._clock.move(tx, self._clock.now())).result()
+            self._clock.check(target)
             self._wait_for_engine()
             played = 0
             while True:

@@ -67,7 +67,16 @@ class GroupCommit:
         except sqlite3.Error as problem:
             self._fail(jobs, problem)
             return
-        done = [job for job in jobs if self._run(job)]
+        done: list[_Job] = []
+        for job in jobs:
+            if self._run(job):
+                done.append(job)
+            if not self._connection.in_transaction:
+                # SQLite rolled the whole group back by itself (a full disk, an I/O error): what ran before is
+                # undone, and nothing more may run outside a transaction.
+                self._roll_back(done, RuntimeError("the database undid the whole group"))
+                self._fail(jobs, RuntimeError("the database undid the whole group"))
+                return
         try:
             self._connection.execute("COMMIT")
         except sqlite3.Error as problem:
@@ -89,7 +98,7 @@ class GroupCommit:
             job.result = job.work(job.transaction)
         except BaseException as problem:
             job.transaction.take_back()
-            if self._connection.in_transaction:  # a full disk makes SQLite roll everything back by itself
+            if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK TO job")
                 self._connection.execute("RELEASE job")
             job.future.set_exception(problem)
