@@ -40,7 +40,8 @@ def unpack(archive: Path, into: Path, bounds: Bounds) -> None:
     Files end up with mode 0644 or 0755, folders with 0755: all can be read, and nothing is setuid. Raises
     ArtefactProblem that names the member; what is in `into` then is to be thrown away.
     """
-    into.mkdir(mode=0o755)
+    into.mkdir()
+    into.chmod(0o755)  # whatever the umask is
     with archive.open("rb") as packed, GzipFile(fileobj=packed) as stream:
         reader = _Metered(stream.read)
         try:

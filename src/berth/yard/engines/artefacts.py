@@ -102,7 +102,7 @@ def _not_found(url: str, refusal: ClientError) -> ArtefactProblem:
 
 
 def _fetch_prefix(s3: Any, bucket: str, prefix: str, into: Path, limits: Bounds) -> None:
-    into.mkdir(mode=0o755)
+    into.mkdir()
     left, count = limits.stored_bytes, 0
     for key in _keys(s3, bucket, prefix):
         name = safe_name(key.removeprefix(prefix))
@@ -112,6 +112,8 @@ def _fetch_prefix(s3: Any, bucket: str, prefix: str, into: Path, limits: Bounds)
         if count > limits.files:
             raise ArtefactProblem(f"s3://{bucket}/{prefix} holds more than {limits.files} objects.")
         left -= _fetch_below(s3, bucket, key, into / name, left)
+    for folder in (into, *(path for path in into.rglob("*") if path.is_dir())):
+        folder.chmod(0o755)  # whatever the umask is: a container reads it with a uid of its own
     if count == 0:
         raise ArtefactProblem(f"Could not find model data at s3://{bucket}/{prefix}: no object lies there.")
 
@@ -119,7 +121,7 @@ def _fetch_prefix(s3: Any, bucket: str, prefix: str, into: Path, limits: Bounds)
 def _fetch_below(s3: Any, bucket: str, key: str, place: Path, left: int) -> int:
     """One object of a prefix as the file `place`; its length. No link is ever made in there."""
     try:
-        place.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+        place.parent.mkdir(parents=True, exist_ok=True)
         if place.exists():
             raise FileExistsError
     except (FileExistsError, NotADirectoryError):

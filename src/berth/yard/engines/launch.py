@@ -155,8 +155,11 @@ class ProcessLauncher:
             self._cgroups.sweep(self._prefix + stem)  # there is none but when the supervisor was killed
 
     def _reachable(self, model_dir: Path | None, user: dict[str, Any] | None, name: str) -> Path | None:
-        """The model where the container can read it. An unprivileged uid without a mount namespace cannot pass
-        the yard's closed folders: it gets a copy of its own among the temporary files."""
+        """The model where the container can read it.
+
+        An unprivileged uid without a mount namespace cannot pass the yard's closed folders: it gets a copy of
+        its own among the temporary files.
+        """
         if model_dir is None or user is None or self.confinement.bubblewrap is not None:
             return model_dir
         copy = Path(tempfile.mkdtemp(prefix=f"{self._prefix}{name}-")) / "model"

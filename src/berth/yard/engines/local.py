@@ -6,6 +6,7 @@ import asyncio
 import re
 import threading
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from berth.yard.engines import contract
@@ -105,14 +106,14 @@ class LocalEngine:
             )
         with self._lock:
             before = self._newest.get(container.key)
-            if before is not None and before.container == container and not before.stopping:
+            if before is not None and before.container == container and not (before.stopping or before.over):
                 return
             running = Running(container, self._launcher, self._report, self._timing, before)
             self._newest[container.key] = running
             self._alive.add(running)
             self._idle.clear()
         if before is not None:
-            self._loop.call_soon_threadsafe(before.stop, self._timing.stop_grace_s)
+            self._end(before, self._timing.stop_grace_s, tell=False)
         self._loop.call_soon_threadsafe(self._begin, running)
 
     def _begin(self, running: Running) -> None:
@@ -131,7 +132,7 @@ class LocalEngine:
         task.result()  # a fault of ours goes to the event loop's handler, which logs it
 
     def stop(self, key: str) -> None:
-        """Begin to end the container: SIGTERM, SIGKILL 30 s later. An unknown key has ended: STOPPED at once."""
+        """Begin to end the container: SIGTERM, SIGKILL 30 s later. For an unknown key STOPPED is told at once."""
         with self._lock:
             running = self._newest.get(key)
             if running is not None:
@@ -139,7 +140,10 @@ class LocalEngine:
         if running is None:
             self._report(Report(key, ReportKind.STOPPED))
             return
-        self._loop.call_soon_threadsafe(running.stop, self._timing.stop_grace_s)
+        self._end(running, self._timing.stop_grace_s, tell=True)
+
+    def _end(self, running: Running, grace_s: float, *, tell: bool) -> None:
+        self._loop.call_soon_threadsafe(partial(running.stop, grace_s, tell=tell))
 
     async def invoke(self, key: str, invocation: Invocation) -> Answer:
         """Relay one invocation, from any event loop. Raises ContainerUnreachable."""
@@ -164,13 +168,16 @@ class LocalEngine:
         return tail(self._launcher.log_of(key), last_bytes)
 
     def close(self) -> None:
-        """End every container (SIGTERM, SIGKILL 2 s later), wait until they are gone, end the thread."""
+        """End every container (SIGTERM, SIGKILL 2 s later), wait until they are gone, end the thread.
+
+        Reports nothing about them: a yard that closes wants them again when it opens.
+        """
         with self._lock:
             alive = list(self._alive)
             for running in alive:
                 running.stopping = True
         for running in alive:
-            self._loop.call_soon_threadsafe(running.stop, CLOSE_GRACE_S)
+            self._end(running, CLOSE_GRACE_S, tell=False)
         self._idle.wait()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()

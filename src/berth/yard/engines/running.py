@@ -44,6 +44,8 @@ class Running:
         self.container = container
         self.address: Address | None = None
         self.stopping = False
+        self.over = False  # it has failed or died, and only clears up
+        self._tell_when_gone = False
         self.gone = asyncio.Event()
         self._launcher, self._report, self._timing, self._before = launcher, report, timing, before
         self._launched: Launched | None = None
@@ -52,12 +54,13 @@ class Running:
 
     @property
     def settled(self) -> bool:
-        """Whether its first report was made and it is not on its way out."""
+        """Whether its first report was made and nobody asked it to end."""
         return self._reported and not self.stopping
 
-    def stop(self, grace_s: float) -> None:
-        """Ask it to end, and have it killed after `grace_s`."""
+    def stop(self, grace_s: float, *, tell: bool) -> None:
+        """Ask it to end, and have it killed after `grace_s`. `tell`: report STOPPED when it is gone."""
         self.stopping = True
+        self._tell_when_gone |= tell
         if self._launched is not None:
             self._launched.held.stop(grace_s)
 
@@ -69,9 +72,11 @@ class Running:
             if not self.stopping:
                 await self._run()
         finally:
-            if self.stopping:
-                self._tell(ReportKind.STOPPED, "")
-            self.gone.set()
+            try:
+                if self._tell_when_gone:
+                    self._tell(ReportKind.STOPPED, "")
+            finally:
+                self.gone.set()
 
     async def _run(self) -> None:
         self._started_s = time.monotonic()
@@ -79,7 +84,8 @@ class Running:
             # In a thread: it touches the disk, and may have to copy a model.
             self._launched = await asyncio.to_thread(self._launcher.launch, self.container)
         except (CannotStart, OSError) as problem:
-            self._tell(ReportKind.FAILED, str(problem))
+            if not self.stopping:
+                self._tell(ReportKind.FAILED, str(problem))
             return
         self.address = self._launched.address
         ending = asyncio.ensure_future(self._launched.held.ended())
@@ -153,7 +159,9 @@ class Running:
         return " ".join(words)
 
     def _tell(self, kind: ReportKind, reason: str) -> None:
-        # Told first, then settled: who waits for `settled` finds the report made.
+        # Over before it is told: who hears of it may start the same again at once. Settled after it is told:
+        # who waits for `settled` finds the report made.
+        self.over = kind is not ReportKind.READY
         self._report(Report(self.container.key, kind, reason[:REASON_MAX]))
         self._reported = True
 
