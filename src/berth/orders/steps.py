@@ -23,6 +23,10 @@ class StepState(StrEnum):
     MADE = "made"
     REMOVING = "removing"
     REMOVED = "removed"
+    REFUSED = "refused"  # SageMaker said no, or what has the name is not ours: there is nothing of ours
+
+
+NOTHING_LEFT = frozenset({StepState.REMOVED, StepState.REFUSED})
 
 
 @dataclass(frozen=True, slots=True)
