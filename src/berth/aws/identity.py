@@ -38,6 +38,11 @@ class Identity:
     rehearsal: Rehearsal | None
 
     @property
+    def realm(self) -> str:
+        """`aws`, or the yard's address: what is remembered of one world is never used in another."""
+        return self.rehearsal.yard.address if self.rehearsal else "aws"
+
+    @property
     def account_shown(self) -> str:
         """`1111-2222-3333`: twelve digits in fours."""
         digits = plain(self.account, 40)

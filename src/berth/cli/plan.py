@@ -30,13 +30,12 @@ def register(app: typer.Typer) -> None:
 
 def plan(
     need: NeedFile = None,
+    *,
     name: Annotated[Text, typer.Option("--name", help="Name of the need.")] = None,
     instance_type: Annotated[Text, typer.Option("--type", help="Instance type: ml.trn1.32xlarge.")] = None,
     count: Annotated[Text, typer.Option("--count", help="Instances: 1, 2, 4 ... 64.")] = None,
     duration: Annotated[Text, typer.Option("--duration", help="Time to hold and pay: 24h, 7d.")] = None,
-    target: Annotated[
-        Text, typer.Option("--target", help="What will run: endpoint, training-job ...")
-    ] = None,
+    target: Annotated[Text, typer.Option("--target", help="What runs: endpoint, training-job ...")] = None,
     region: Annotated[list[str] | None, typer.Option("--region", help="Region; may be repeated.")] = None,
     zone_id: Annotated[list[str] | None, typer.Option("--zone-id", help="Zone id; may be repeated.")] = None,
     start: Annotated[Text, typer.Option("--start", help="Fixed start: 2026-12-02T11:30Z.")] = None,
@@ -46,7 +45,7 @@ def plan(
     account: Annotated[Text, typer.Option("--account", help="Pin the account.")] = None,
     utilisation: Annotated[Text, typer.Option("--utilisation", help="Share of the time in use: 0.6.")] = None,
     time_zone: Annotated[
-        Text, typer.Option("--time-zone", help="Zone of days and times: Europe/Berlin.")
+        Text, typer.Option("--time-zone", help="Zone of local times: Europe/Berlin.")
     ] = None,
     ways: Annotated[bool, typer.Option("--ways", help="Show every way's rules, sources and terms.")] = False,
     profile: Profile = None,

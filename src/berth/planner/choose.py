@@ -99,19 +99,23 @@ def _sort_offers(
             else:
                 rate = _rate_for(need, offer.region, rates)
                 fitting.append((offer, cost_of(offer, accelerators, rate, floor)))
-    fitting.sort(key=lambda pair: _preference(*pair))
+    fitting.sort(key=lambda pair: _preference(need, *pair))
     rejected.sort(key=lambda r: (r.offer.paid_window.start, r.offer.region, r.offer.offering_id or ""))
     return fitting, tuple(rejected)
 
 
-def _preference(offer: Offer, cost: OfferCost) -> tuple[object, ...]:
-    """Known totals first, then cheap, early, long; the rest of the key makes the order total."""
+def _preference(need: Need, offer: Offer, cost: OfferCost) -> tuple[object, ...]:
+    """Known totals first, then cheap, early, long, then the Regions as the need names them.
+
+    The rest of the key makes the order total.
+    """
     return (
         cost.total is None,
         cost.total.currency if cost.total else "",
         cost.total.amount if cost.total else Decimal(0),
         offer.paid_window.start,
         -cost.usable,
+        need.regions.index(offer.region) if offer.region in need.regions else len(need.regions),
         offer.region,
         offer.zones,
         offer.offering_id or "",

@@ -9,7 +9,7 @@ from decimal import Decimal
 
 from berth.facts.instance_types import instance_type
 from berth.planner.choose import places_asked, unanswered
-from berth.planner.cost import BreakEven, PayAsYouGo
+from berth.planner.cost import PayAsYouGo
 from berth.planner.need import Need
 from berth.planner.offers import Offer, PlaceAnswer, PlaceOutcome
 from berth.planner.plan import Choice, Plan
@@ -119,14 +119,17 @@ def _best_lines(plan: Plan, best: Choice) -> list[str]:
     price = f"{_money(total)} now, no refund, no cancel" if total else "price unknown: cannot be bought"
     lines = [f"BEST   {handle}  {way}  {price}"]
     lines += [line for reason in best.reasons for line in _hung(reason, "  why")]
-    if best.cost.break_even is not None and total is not None:
-        lines += _hung(_pays(best.cost.break_even, best.cost.usable, total, best.offer.count), "  pays")
+    if total is not None:
+        lines += _hung(_pays(best, total), "  pays")
     for number, care in enumerate(best.cares):
         lines += _hung(care, "" if number else "  care")
     return lines
 
 
-def _pays(even: BreakEven, usable: timedelta, total: Money, count: int) -> str:
+def _pays(best: Choice, total: Money) -> str:
+    even, usable, count = best.cost.break_even, best.cost.usable, best.offer.count
+    if even is None:
+        return f"is not known: no on-demand price of {best.offer.region} to compare with"
     if not even.ever_pays:
         more = Money(total.amount - even.at_full_use.amount, total.currency)
         return (
