@@ -55,7 +55,7 @@ def _read_rate(table: Section, hardware: Set[str], regions: Set[str]) -> Rate:
     for place in sorted(places - regions):
         table.complain("regions", f"{place!r} is not among the [[regions]]")
     usd_per_hour = table.decimal("usd_per_hour")
-    if usd_per_hour == 0:
+    if table.raw("usd_per_hour", None) == 0:
         table.complain("usd_per_hour", "must be more than 0; leave the rate out where the price is not known")
     source = table.text("source", "") or None
     as_of = _read_day(table, "as_of")

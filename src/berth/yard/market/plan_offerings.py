@@ -23,8 +23,8 @@ from berth.yard.market.plan_rules import (
     PlanTerms,
     immediate_ends,
     issue_minute,
-    payable,
     scheduled_starts,
+    startable,
     whole_days,
     window_of,
 )
@@ -134,14 +134,18 @@ def _candidates(query: CheckedQuery, issued_at: datetime, payment_delay: timedel
         window = window_of(issued_at, *numbers)
         in_time = query.end_before is None or window.end <= query.end_before
         return (
-            in_time and query.start_after <= window.start and payable(issued_at, window.start, payment_delay)
+            in_time
+            and query.start_after <= window.start
+            and startable(issued_at, window.start, payment_delay)
         )
 
     immediate = tuple(
         numbers for numbers in ((0, end) for end in immediate_ends(issued_at, days)) if allowed(numbers)
     )
     scheduled = scheduled_starts(issued_at, days, query.start_after, query.end_before)
-    while scheduled and not payable(issued_at, window_of(issued_at, scheduled[0], days).start, payment_delay):
+    while scheduled and not startable(
+        issued_at, window_of(issued_at, scheduled[0], days).start, payment_delay
+    ):
         scheduled = scheduled[1:]
     exact = {window_of(issued_at, *numbers) for numbers in immediate}
     if scheduled and window_of(issued_at, scheduled[0], days) in exact:

@@ -108,3 +108,8 @@ def _number_at_or_after(issued_at: datetime, instant: datetime) -> int:
 def payable(now: datetime, starts: datetime, payment_delay: timedelta) -> bool:
     """Whether a purchase at `now` is paid in time: at least 5 minutes before the start."""
     return now + payment_delay + PAID_BEFORE_START <= starts
+
+
+def startable(issued_at: datetime, starts: datetime, payment_delay: timedelta) -> bool:
+    """Whether an offer may start so soon: 30 minutes after the search or later, and payable if bought at once."""
+    return issued_at + IMMEDIATE_LEAD <= starts and payable(issued_at, starts, payment_delay)
