@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
-from urllib.parse import quote, unquote_to_bytes
 
+from .canonical import canonical_request, query_pairs
 from .http import Request
 
 ALGORITHM = "AWS4-HMAC-SHA256"
@@ -102,7 +102,7 @@ def _presigned_parameters(query: str) -> dict[str, str]:
     if "X-Amz-" not in query:
         return {}
     found = {}
-    for name, value in _pairs(query):
+    for name, value in query_pairs(query):
         if name.startswith(b"X-Amz-"):
             text = name.decode("latin-1")
             if text in found:
@@ -266,9 +266,10 @@ class Verifier:
         fresh = key is None
         if key is None:
             key = day_key(*scope)
-        expected = hmac.new(key, string_to_sign(request, claim, payload_hash).encode("utf-8"), hashlib.sha256)
+        text = string_to_sign(request, claim, payload_hash)
+        expected = hmac.digest(key, text.encode("utf-8"), "sha256").hex()
         given = claim.signature if _SIGNATURE.fullmatch(claim.signature) else ""
-        if not hmac.compare_digest(expected.hexdigest(), given):
+        if not hmac.compare_digest(expected, given):
             raise SignatureProblem(SignatureFault.MISMATCH, MISMATCH_TEXT)
         # Kept only now: whoever lacks the secret cannot push the keys of others out.
         if fresh:
@@ -330,66 +331,16 @@ def day_key(secret: str, date: str, region: str, service: str) -> bytes:
     """The key that signs one day's requests of one Region and service."""
     key = f"AWS4{secret}".encode()
     for part in (date, region, service, "aws4_request"):
-        key = hmac.new(key, part.encode("utf-8"), hashlib.sha256).digest()
+        key = hmac.digest(key, part.encode("utf-8"), "sha256")
     return key
 
 
 def string_to_sign(request: Request, claim: Claim, payload_hash: str) -> str:
     """The text whose HMAC is the signature."""
-    canonical = canonical_request(request, claim, payload_hash)
+    canonical = canonical_request(request, claim.signed_headers, payload_hash)
     digest = hashlib.sha256(canonical.encode("utf-8", "surrogateescape")).hexdigest()
     scope = f"{claim.date}/{claim.region}/{claim.service}/aws4_request"
     return f"{ALGORITHM}\n{_basic(claim.timestamp)}\n{scope}\n{digest}"
-
-
-def canonical_request(request: Request, claim: Claim, payload_hash: str) -> str:
-    """AWS's canonical request: method, path, query, signed headers, their names, hash of the body."""
-    headers = request.headers
-    # A header that was signed but did not arrive counts as empty, so the signature does not hold.
-    lines = [f"{name}:{' '.join(headers.get(name, '').split())}\n" for name in claim.signed_headers]
-    return "\n".join(
-        (
-            request.method.upper(),
-            canonical_path(request.path),
-            canonical_query(request.query),
-            "".join(lines),
-            ";".join(claim.signed_headers),
-            payload_hash,
-        )
-    )
-
-
-def canonical_path(path: str) -> str:
-    """The path without `.`, `..` and empty segments, encoded once more than it was sent."""
-    if path in {"", "/"}:
-        return "/"
-    kept: list[str] = []
-    for segment in path.split("/"):
-        if segment == "..":
-            del kept[-1:]
-        elif segment not in {"", "."}:
-            kept.append(segment)
-    ends_in_slash = path.endswith(("/", "/.", "/..")) and kept
-    return quote("/" + "/".join(kept) + ("/" if ends_in_slash else ""), safe="/~")
-
-
-def canonical_query(query: str) -> str:
-    """The parameters but for the signature itself, decoded, encoded AWS's way, and sorted."""
-    if not query:
-        return ""
-    pairs = [
-        (quote(name, safe="-_.~"), quote(value, safe="-_.~"))
-        for name, value in _pairs(query)
-        if name != b"X-Amz-Signature"
-    ]
-    return "&".join(f"{name}={value}" for name, value in sorted(pairs))
-
-
-def _pairs(query: str) -> list[tuple[bytes, bytes]]:
-    # A plus sign is a space, as for whoever parses the parameters: a reading of its own here would let
-    # somebody turn one into the other without breaking the signature.
-    parts = [pair.partition("=") for pair in query.replace("+", " ").split("&") if pair]
-    return [(unquote_to_bytes(name), unquote_to_bytes(value)) for name, _, value in parts]
 
 
 def _basic(instant: datetime) -> str:

@@ -14,7 +14,7 @@ from .models import Model, Shape
 Push: TypeAlias = Callable[[str], None]
 # A writer appends one value with its tags to the answer.
 Writer: TypeAlias = Callable[[Any, Push], None]
-_CONTAINERS = frozenset({list, tuple, dict})
+_CONTAINERS: frozenset[type] = frozenset({list, tuple, dict})
 Instant: TypeAlias = Callable[[datetime], str]
 
 _UNSAFE = re.compile("[&<>\r]|[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
