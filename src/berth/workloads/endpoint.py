@@ -156,7 +156,7 @@ def _check_configuration(site: Site, order: Order, step: Step, recipe: Recipe) -
         if (shown.get("MlReservationArn"), shown.get("CapacityReservationPreference")) != asked_for:
             raise _not_launched(
                 order,
-                f"ALARM: the endpoint configuration {name} lost the reservation (AWS shows {shown or 'none'});"
+                f"ALARM: the configuration {name} lost the reservation (AWS shows {shown or 'none'});"
                 " nothing was launched on it, since it would be billed on demand",
             )
         model = variant.get("ModelName")
@@ -235,7 +235,7 @@ def _check_mark(site: Site, order: Order, step: Step, ours: bool | None) -> None
 def _other(order: Order, kind: StepKind, step: Step, detail: str) -> BerthError:
     return BerthError(
         ExitCode.BAD_REQUEST,
-        f"order {order.key} has the {OPERATIONS[kind].word} {step.name} ({step.detail}) already, not {detail}",
+        f"order {order.key} has the {OPERATIONS[kind].word} {step.name} ({step.detail}), not {detail}",
         f"berth clean {order.key}, then deploy again",
         order.spending,
     )

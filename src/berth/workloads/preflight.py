@@ -1,4 +1,4 @@
-"""May an endpoint be put into this reservation now? Pure; asked before anything is called (field fault 16)."""
+"""May an endpoint be put into this reservation now? Pure; asked before anything is called (fault 16)."""
 
 from __future__ import annotations
 
