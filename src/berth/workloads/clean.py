@@ -13,12 +13,13 @@ from berth.orders.steps import NOTHING_LEFT, Step, StepKind, StepState
 from berth.terms.money import Money
 from berth.terms.outcomes import BerthError, ExitCode
 from berth.watch.waiting import wait_for
-from berth.workloads.resources import OPERATIONS, Found, delete, find, is_busy
+from berth.workloads.resources import OPERATIONS, Found, delete, find, is_absent, is_busy
 from berth.workloads.sites import Site
 
 LONGEST_S = 1800.0
 """Real seconds that a deletion may take: SageMaker's own waiter allows 60 looks, 30 s apart."""
 
+GONE = Found(None, None)
 UNDOING = (StepKind.ENDPOINT, StepKind.CONFIGURATION, StepKind.MODEL)
 
 
@@ -92,6 +93,8 @@ def _remove(site: Site, order: Order, step: Step) -> bool:
 
     def look() -> Found:
         refusal = None if _deleting(found_last[0]) else delete(site, step.kind, step.name)
+        if refusal is not None and is_absent(refusal):
+            return GONE  # the write side knows first; a description may lag by minutes
         if refusal is not None and not is_busy(refusal) and not refusal.may_have_happened:
             raise BerthError(
                 ExitCode.BOUGHT_NOT_LAUNCHED,

@@ -1,4 +1,4 @@
-"""What a reservation was worth: paid, usable, used, idle, and what the used hours would have cost on demand."""
+"""What a reservation was worth: paid, usable, used, idle, and what its use would have cost on demand."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from berth.terms.window import Window
 class Report:
     """The account of one order at `at`. Times are of the window, not times the instances.
 
-    `used` is the time in which an endpoint of ours was in service inside the usable windows; `idle` the usable
-    time so far without one; `idle_money` that time's share of the fee. `on_demand_for_used` is what the used
-    hours would have cost at the list rate, None where no rate is known; so is `break_even`.
+    `used` is the time in which an endpoint of ours was in service inside the usable windows; `idle` the
+    usable time so far without one; `idle_money` that time's share of the fee. `on_demand_for_used` is what
+    the used hours would have cost at the list rate, None where no rate is known; so is `break_even`.
     """
 
     order: str
@@ -81,7 +81,7 @@ def make_report(order: Order, events: Sequence[Event], now: datetime) -> Report:
 
 
 def in_service(events: Iterable[Event], now: datetime) -> list[Window]:
-    """The spans in which an endpoint of the order was in service, from its history; an open one ends `now`."""
+    """The spans in which the order's endpoint was in service, from its history; an open one ends `now`."""
     spans, since = [], None
     for event in events:
         if event.kind == f"{StepKind.ENDPOINT} {StepState.MADE}" and since is None:
@@ -106,9 +106,8 @@ def report_lines(report: Report) -> list[str]:
     if report.break_even is None:
         return [*lines, "on demand      not known: no list price of this type and Region"]
     rate = report.break_even.rate
-    lines.append(
-        f"on demand      {report.on_demand_for_used} for the hours used, at {rate.hourly}/h ({rate.source}, {rate.as_of})"
-    )
+    lines.append(f"on demand      {report.on_demand_for_used} for the hours used, at {rate.hourly}/h")
+    lines.append(f"               (list rate of {rate.as_of}, {rate.source})")
     after = spoken(report.break_even.after)
     if report.break_even.ever_pays:
         return [*lines, f"pays           from {after} of use"]

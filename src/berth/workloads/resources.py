@@ -72,10 +72,10 @@ def create(site: Site, order: Order, kind: StepKind, request: Mapping[str, Any])
 
 
 def delete(site: Site, kind: StepKind, name: str) -> Refusal | None:
-    """Delete one resource; None when it was accepted or is not there, else what went wrong."""
+    """Delete one resource; None when that was accepted, else what was said (`is_absent`: it is not there)."""
     does = OPERATIONS[kind]
     answer = asked(lambda: getattr(site.sagemaker, does.delete)(**{does.name: name}) or {})
-    return answer if isinstance(answer, Refusal) and not is_absent(answer) else None
+    return answer if isinstance(answer, Refusal) else None
 
 
 def is_absent(refusal: Refusal) -> bool:
