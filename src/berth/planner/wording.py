@@ -200,20 +200,21 @@ def _choice_rows(choice: Choice, need: Need, currency: str) -> list[str]:
 
 
 def _pay_row(line: PayAsYouGo, number: int, currency: str) -> str:
-    left = f"{'-':<3}{_label(line.rate.way):<15}{line.rate.region + ' ':<10}on the day, no promise"
-    total = _amount(line.total, currency)
-    mark = f" [{number}]"
-    return _columns(
-        left, clock_hours(line.span), total + mark, _amount(line.per_accelerator_hour, currency, 3)
-    )
+    left = f"{'-':<3}{_label(line.rate.way):<15}{line.rate.region + ' ':<10}"
+    total = f"{_amount(line.total, currency)} [{number}]"
+    cells = (clock_hours(line.span), total, _amount(line.per_accelerator_hour, currency, 3))
+    row = _columns(f"{left}on the day, no promise", *cells)
+    return row if len(row) <= WIDTH else _columns(f"{left}no promise", *cells)
 
 
 def _columns(left: str, usable: str, total: str, hourly: str) -> str:
-    """The cells right-aligned at their edges; a cell that is too long pushes the next."""
-    line = left
-    for cell, edge in ((usable, _USABLE), (total, _TOTAL), (hourly, _HOURLY)):
-        line = line.ljust(max(len(line) + 1, edge - len(cell))) + cell
-    return line
+    """The cells right-aligned at their edges; wide cells push their left neighbours to the left."""
+    line, room = hourly, _HOURLY - len(hourly)
+    for cell, edge in ((total, _TOTAL), (usable, _USABLE)):
+        end = min(edge, room - 1)
+        line = cell + " " * (room - end) + line
+        room = end - len(cell)
+    return f"{left:<{max(room, len(left) + 1)}}{line}"
 
 
 def _place(offer: Offer) -> str:

@@ -1,0 +1,136 @@
+"""The text of a plan: 80 columns, with every figure that a reader must be able to see."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from berth.planner.choose import make_plan
+from berth.planner.cost import HourlyRate
+from berth.planner.offers import PlaceOutcome
+from berth.planner.wording import plan_text, terms_text
+from berth.terms.ways import Target, Way
+
+HEADER = """\
+REHEARSAL  yard 127.0.0.1:4599, its clock Tue 2026-12-01 09:00Z. Stock is made
+up, fees follow list rates; nothing can be charged."""
+
+PICTURE = """\
+REHEARSAL  yard 127.0.0.1:4599, its clock Tue 2026-12-01 09:00Z. Stock is made
+up, fees follow list rates; nothing can be charged.
+Need   eval-1: 1 x ml.trn1.32xlarge (16 Trainium), endpoint, 24 h, us-east-1,
+       start fixed Wed 2026-12-02 11:30Z (12:30 Berlin)       1 of 1 place asked
+
+BEST   eval-1#1  training plan  $228.77 now, no refund, no cancel
+  why  the start is fixed, and of the ways that can host an endpoint only a plan
+       promises it (on-demand may say no on the day)
+  pays from 8 h 02 min of serving: 34 % of the 23 h 30 min you can use
+  care endpoint can be created only once Active: start-up eats paid time.
+       AWS takes the instance from 11:00Z, 30 min before the paid end.
+#  WAY            PLACE     WINDOW UTC              USABLE     TOTAL USD  /ACC-H
+1  training-plan  use1-az6  Wed 2 11:30-Thu 3 11:30  23:30        228.77   0.608
+-  sagemaker-od   us-east-1 on the day, no promise   23:30    669.68 [1]   1.781
+NO capacity-block   EC2 only, cannot serve an endpoint
+NO on-demand, spot, odcr   EC2 only
+                  LAUNCHES   BUYS       PAID             CANCEL   ENDS
+   sagemaker-od   SageMaker  nobody     by the second    any time on delete
+   training-plan  you        you, once  all at purchase  no       taken early
+BUY    berth buy eval-1#1 --max 228.77       asks, re-reads the fee, buys once
+[1] 28.497/h hosting, seen 2025-01-26 (22 months old), Region assumed"""
+
+Make = Callable[..., Any]
+Rates = tuple[HourlyRate, ...]
+
+
+def test_the_picture_of_the_docs(
+    a_need: Make, an_offer: Make, an_answer: Make, rates: Rates, now: datetime
+) -> None:
+    """One Trainium instance for a day: fee, usable hours, break-even, hourly price, on-demand beside it."""
+    plan = make_plan(a_need(), [an_answer(an_offer())], rates, now)
+    assert plan_text(plan, HEADER) == PICTURE
+
+
+def test_no_line_is_wider_than_80_columns(
+    a_need: Make, an_offer: Make, an_answer: Make, rates: Rates, now: datetime
+) -> None:
+    """Long Regions, large sums, refusals with long reasons and hostile text stay inside the page."""
+    regions = ("us-east-1", "ap-southeast-2", "ap-northeast-3")
+    need = a_need(regions=regions, start=None, count=64, utilisation=Decimal("0.5"))
+    offers = [
+        an_offer("1234567.89", days=182, count=64),
+        an_offer(None, count=64, zone=None),
+        an_offer("9", days=2, count=64, parts=((0, 1), (4, 5)), targets=("training-job", "\x1b[31mred")),
+    ]
+    refused = an_answer(
+        region="ap-southeast-2", outcome="no-quota", detail="ResourceLimitExceeded: " + "limit " * 40
+    )
+    text = plan_text(make_plan(need, [an_answer(*offers), refused], rates, now), HEADER)
+    assert [line for line in text.splitlines() if len(line) > 80] == []
+    assert "\x1b" not in text
+    assert "INCOMPLETE, 1 of 2: ap-southeast-2 no quota" in text
+    assert max(map(len, terms_text(make_plan(need, [], rates, now).verdicts).splitlines())) <= 80
+
+
+def test_what_never_pays_says_so(
+    a_need: Make, an_offer: Make, an_answer: Make, rates: Rates, now: datetime
+) -> None:
+    """Nothing assumes that a reservation is cheaper."""
+    text = plan_text(make_plan(a_need(), [an_answer(an_offer("700.00"))], rates, now), HEADER)
+    never = "NEVER: used to the last usable minute it costs $30.32 more than on-demand. You buy the date."
+    assert never in " ".join(text.split())
+
+
+def test_a_place_without_a_price_is_unknown_not_cheap(
+    a_need: Make, an_offer: Make, an_answer: Make, now: datetime
+) -> None:
+    """Without a list price neither break-even nor total is made up (promise 3)."""
+    unknown = HourlyRate(Way.SAGEMAKER_ON_DEMAND, "us-east-1", "hosting", None)
+    text = plan_text(make_plan(a_need(), [an_answer(an_offer())], [unknown], now), HEADER)
+    assert "pays is not known: no on-demand price of us-east-1" in text
+    assert "unknown [1] unknown" in text
+    assert "[1] no hosting price of us-east-1 is known: not cheap, unknown" in text
+
+
+def test_nothing_that_fits_is_told_with_reasons(
+    a_need: Make,
+    an_offer: Make,
+    an_answer: Make,
+    rates: Rates,
+    now: datetime,
+    start: datetime,
+) -> None:
+    """An offer that was seen and does not fit says why, and nothing is there to buy."""
+    late = an_offer(starts=start + timedelta(days=1))
+    text = plan_text(make_plan(a_need(), [an_answer(late)], rates, now), HEADER)
+    assert "NONE   1 offer seen, none fits" in text
+    assert "starts 24 h after the fixed start" in text
+    assert "berth buy" not in text
+
+
+def test_local_time_names_the_day_where_it_differs(
+    a_need: Make, an_offer: Make, an_answer: Make, now: datetime
+) -> None:
+    """11:30Z on Wednesday is Thursday in Auckland, and the text says so."""
+    plan = make_plan(a_need(time_zone="Pacific/Auckland"), [an_answer(an_offer())], [], now)
+    assert "(Thu 00:30 Auckland)" in plan_text(plan, HEADER)
+
+
+def test_ways_in_full_name_rule_source_and_terms(a_need: Make, now: datetime) -> None:
+    """For each way: who launches, who buys, when one pays, cancel, end (field fault 70)."""
+    text = terms_text(make_plan(a_need(target=Target.ENDPOINT), [], [], now).verdicts)
+    for way in Way:
+        assert way.value in text
+    assert text.count("  launch ") == text.count("  buys ") == text.count("  paid ") == len(Way)
+    assert text.count("  cancel ") == text.count("  end ") == len(Way)
+    assert "who-manages-the-machines" in text
+
+
+def test_every_outcome_has_its_words(a_need: Make, an_answer: Make, rates: Rates, now: datetime) -> None:
+    """A place that gave no offers is named with what it said."""
+    for outcome in PlaceOutcome:
+        answer = an_answer(outcome=outcome.value)
+        plan = make_plan(a_need(), [answer], rates, now)
+        assert plan.incomplete is not answer.is_complete
+        assert "NONE" in plan_text(plan, HEADER)
