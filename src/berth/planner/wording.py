@@ -208,13 +208,13 @@ def _pay_row(line: PayAsYouGo, number: int, currency: str) -> str:
 
 
 def _columns(left: str, usable: str, total: str, hourly: str) -> str:
-    """The cells right-aligned at their edges; wide cells push their left neighbours to the left."""
-    line, room = hourly, _HOURLY - len(hourly)
-    for cell, edge in ((total, _TOTAL), (usable, _USABLE)):
-        end = min(edge, room - 1)
-        line = cell + " " * (room - end) + line
-        room = end - len(cell)
-    return f"{left:<{max(room, len(left) + 1)}}{line}"
+    """The cells right-aligned at their edges; a wide cell moves its neighbours as far as it must."""
+    total_edge = min(_TOTAL, _HOURLY - len(hourly) - 1)
+    usable_edge = min(_USABLE, total_edge - len(total) - 1)
+    line = left
+    for cell, edge in ((usable, usable_edge), (total, total_edge), (hourly, _HOURLY)):
+        line = line.ljust(max(len(line) + 1, edge - len(cell))) + cell
+    return line
 
 
 def _place(offer: Offer) -> str:
