@@ -16,6 +16,8 @@ pytestmark = pytest.mark.clients
 
 TYPE = "ml.trn1.32xlarge"
 ROLE = "arn:aws:iam::111122223333:role/digits"
+# A shipped image: a small server that answers what it was asked.
+IMAGE = "rehearsal/echo:1"
 # Real seconds that a container may take from its start to InService on a busy machine of two cores.
 SETTLE_LIMIT_S = 60
 
@@ -36,7 +38,7 @@ def search(aws: Any, *more: str) -> list[dict[str, Any]]:
 
 def buy(aws: Any, name: str, yard: Any) -> dict[str, Any]:
     """Buy the first offering that starts at least a day ahead, and answer its description."""
-    tomorrow = (yard.clock.now() + timedelta(days=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    tomorrow = (yard.clock.now + timedelta(days=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
     offering = search(aws, "--start-time-after", tomorrow)[0]
     made = aws(
         "sagemaker", "create-training-plan",
@@ -107,7 +109,7 @@ def test_from_a_search_to_a_clean_account(aws: Any, yard: Any, tmp_path: Path) -
     active = describe(aws, "cli-day")
     assert (active["Status"], active["AvailableInstanceCount"]) == ("Active", 1)
 
-    deploy(aws, plan["TrainingPlanArn"], yard.image, upload_model(aws, tmp_path))
+    deploy(aws, plan["TrainingPlanArn"], IMAGE, upload_model(aws, tmp_path))
     endpoint = wait_for_endpoint(aws, "InService")
     assert endpoint["ProductionVariants"][0]["CurrentInstanceCount"] == 1
     assert describe(aws, "cli-day")["InUseInstanceCount"] == 1
@@ -147,7 +149,7 @@ def test_who_and_where(aws: Any, yard: Any) -> None:
     assert yard.environment["AWS_REGION"] in regions
     zones = aws("ec2", "describe-availability-zones")["AvailabilityZones"]
     assert all(
-        zone["ZoneId"].startswith("use1-az") and zone["ZoneName"].startswith("us-east-1") for zone in zones
+        zone["ZoneId"].startswith("use1-") and zone["ZoneName"].startswith("us-east-1") for zone in zones
     )
     assert len({zone["ZoneId"] for zone in zones}) == len(zones) > 0
 
@@ -187,14 +189,14 @@ def test_wrong_keys_are_refused_in_each_services_words(
 def test_a_second_purchase_under_one_name_is_refused_and_costs_nothing(aws: Any, yard: Any) -> None:
     """The name of a training plan is AWS's only guard against buying twice."""
     buy(aws, "once", yard)
-    billed = len(yard.ledger())
+    billed = len(yard.ledger)
     offering = search(aws)[0]["TrainingPlanOfferingId"]
     said = aws.refused(
         "sagemaker", "create-training-plan",
         "--training-plan-name", "once", "--training-plan-offering-id", offering,
     )  # fmt: skip
     assert "once" in said
-    assert len(yard.ledger()) == billed
+    assert len(yard.ledger) == billed
 
 
 @pytest.mark.parametrize(
@@ -202,7 +204,7 @@ def test_a_second_purchase_under_one_name_is_refused_and_costs_nothing(aws: Any,
     [
         (("--instance-count", "3"), "3"),
         (("--instance-count", "65"), "65"),
-        (("--duration-hours", "4392"), "183"),
+        (("--duration-hours", "4392"), "182 days"),
         (("--instance-type", "ml.p5.49xlarge"), "ml.p5.49xlarge"),
     ],
     ids=lambda value: value if isinstance(value, str) else " ".join(value),

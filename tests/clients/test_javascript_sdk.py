@@ -19,7 +19,7 @@ WANTED = {
 
 def search_ahead(javascript: Any, yard: Any) -> dict[str, Any]:
     """The first offering that starts at least a day ahead."""
-    tomorrow = {"$date": (yard.clock.now() + timedelta(days=1)).isoformat()}
+    tomorrow = {"$date": (yard.clock.now + timedelta(days=1)).isoformat()}
     said = javascript("sagemaker", "SearchTrainingPlanOfferings", **WANTED, StartTimeAfter=tomorrow)
     return dict(said["TrainingPlanOfferings"][0])
 
@@ -30,7 +30,7 @@ def test_search_create_describe(javascript: Any, yard: Any) -> None:
     made = javascript(
         "sagemaker", "CreateTrainingPlan",
         TrainingPlanName="js-day", TrainingPlanOfferingId=offering["TrainingPlanOfferingId"],
-        Tags=[{"Key": "team", "Value": "digits & letters ✓"}],
+        Tags=[{"Key": "team", "Value": "Zürich + 東京"}],
     )  # fmt: skip
 
     def described() -> dict[str, Any]:
@@ -45,7 +45,7 @@ def test_search_create_describe(javascript: Any, yard: Any) -> None:
     yard.clock.set(datetime.fromisoformat(plan["StartTime"]))
     assert described()["Status"] == "Active"
     tags = javascript("sagemaker", "ListTags", ResourceArn=made["TrainingPlanArn"])["Tags"]
-    assert {"Key": "team", "Value": "digits & letters ✓"} in tags
+    assert {"Key": "team", "Value": "Zürich + 東京"} in tags
 
 
 def test_who_and_where(javascript: Any, yard: Any) -> None:
