@@ -36,14 +36,16 @@ def search(aws: Any, *more: str) -> list[dict[str, Any]]:
     return list(said["TrainingPlanOfferings"])
 
 
+def naming(name: str, offering_id: str) -> tuple[str, ...]:
+    """The options of create-training-plan."""
+    return ("--training-plan-name", name, "--training-plan-offering-id", offering_id)
+
+
 def buy(aws: Any, name: str, yard: Any) -> dict[str, Any]:
     """Buy the first offering that starts at least a day ahead, and answer its description."""
     tomorrow = (yard.clock.now + timedelta(days=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
     offering = search(aws, "--start-time-after", tomorrow)[0]
-    made = aws(
-        "sagemaker", "create-training-plan",
-        "--training-plan-name", name, "--training-plan-offering-id", offering["TrainingPlanOfferingId"],
-    )  # fmt: skip
+    made = aws("sagemaker", "create-training-plan", *naming(name, offering["TrainingPlanOfferingId"]))
     assert made["TrainingPlanArn"].endswith(f":training-plan/{name}")
     plan = describe(aws, name)
     assert Decimal(plan["UpfrontFee"]) == Decimal(offering["UpfrontFee"]) > 0
@@ -188,15 +190,32 @@ def test_wrong_keys_are_refused_in_each_services_words(
 
 def test_a_second_purchase_under_one_name_is_refused_and_costs_nothing(aws: Any, yard: Any) -> None:
     """The name of a training plan is AWS's only guard against buying twice."""
-    buy(aws, "once", yard)
-    billed = len(yard.ledger)
+    plan = buy(aws, "once", yard)
     offering = search(aws)[0]["TrainingPlanOfferingId"]
-    said = aws.refused(
-        "sagemaker", "create-training-plan",
-        "--training-plan-name", "once", "--training-plan-offering-id", offering,
-    )  # fmt: skip
-    assert "once" in said
-    assert len(yard.ledger) == billed
+    said = aws.refused("sagemaker", "create-training-plan", *naming("once", offering))
+    assert "(ResourceInUse)" in said
+    yard.clock.advance(minutes=10)
+    assert [line["amount"] for line in yard.ledger] == [plan["UpfrontFee"]]
+
+
+def test_the_stock_cli_resends_a_purchase_whose_answer_was_lost(aws: Any, yard: Any) -> None:
+    """It ends in an error although the plan was bought: what a careful client has to be prepared for."""
+    offering = search(aws)[0]["TrainingPlanOfferingId"]
+    yard.fault("lost-reply", "CreateTrainingPlan")
+    assert "(ResourceInUse)" in aws.refused("sagemaker", "create-training-plan", *naming("lost", offering))
+    sent = yard.log_of("CreateTrainingPlan")
+    assert [call["outcome"] for call in sent] == ["ok", "ResourceInUse"]
+    assert len({call["invocation_id"] for call in sent}) == 1
+    assert describe(aws, "lost")["TrainingPlanName"] == "lost"
+
+
+def test_the_stock_cli_gives_up_after_five_attempts(aws: Any, yard: Any) -> None:
+    """Our pages say five for version 1; AWS_MAX_ATTEMPTS=1 makes it one."""
+    yard.fault("lost-reply", "ListModels", times=None)
+    aws.refused("sagemaker", "list-models")
+    assert len(yard.log_of("ListModels")) == 5
+    aws.refused("sagemaker", "list-models", AWS_MAX_ATTEMPTS="1")
+    assert len(yard.log_of("ListModels")) == 6
 
 
 @pytest.mark.parametrize(

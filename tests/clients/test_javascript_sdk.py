@@ -78,3 +78,10 @@ def test_errors_arrive_under_their_name(
     assert (error.name, error.status) == (code, 400)
     assert error.message
     assert error.request_id
+
+
+def test_the_sdk_gives_up_after_three_attempts(javascript: Any, yard: Any) -> None:
+    """Our pages say three; a lost answer is an error of the connection, with no status."""
+    yard.fault("lost-reply", "ListModels", times=None)
+    assert javascript.refused("sagemaker", "ListModels").status is None
+    assert len(yard.log_of("ListModels")) == 3
