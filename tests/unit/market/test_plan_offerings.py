@@ -248,6 +248,16 @@ def test_what_goes_through_the_account_manager_is_not_shown() -> None:
     assert Desk(fleet).search(PlanQuery("ml.p6e-gb200.36xlarge", 18, 24, (Target.TRAINING_JOB,))) == ()
 
 
+def test_a_clock_that_moved_on_meanwhile_is_no_fault() -> None:
+    """A search that began before the calendars rolled finds what still lies ahead of them, or nothing."""
+    desk = Desk()
+    for days, first in ((1, "02 11:30"), (3, "04 11:30"), (40, "10 11:30")):
+        desk.calendars.roll_to(NOW + days * DAY)
+        assert shapes(desk.search(TRN1))[0] == (first, (24, 0))
+    desk.calendars.roll_to(NOW + 300 * DAY)
+    assert desk.search(TRN1) == ()
+
+
 def test_a_search_writes_nothing() -> None:
     """Searching twice gives the same, and leaves every slot as it was."""
     desk = Desk()

@@ -12,6 +12,7 @@ from berth.yard.fleet.pools import FACES, SAGEMAKER, Face, Pool, Shares, pool_ke
 from berth.yard.fleet.zones import AVAILABILITY_ZONES_MAX, Region, Zone, ZoneKind
 
 HOSTS_MAX = 100_000
+KEY_MAX = 80  # of a pool key: an offering id carries it whole
 REGION_PATTERN = r"[a-z]{2,}(-[a-z]+)+-\d+"
 ZONE_PATTERN = r"[a-z0-9]+(-[a-z0-9]+)+"
 TYPE_PATTERN = r"[a-z0-9][a-z0-9-]*\.[a-z0-9]+"
@@ -179,6 +180,8 @@ def read_pools(
             key = pool_key(zone_id, name)
             if key in found:
                 line.complain(zone_id, f"the pool {key} is there twice")
+            if len(key) > KEY_MAX:
+                line.complain(zone_id, f"zone id and type together must be at most {KEY_MAX} characters")
             found[key] = Pool(
                 zone_id=zone_id,
                 region=zones[zone_id].region,

@@ -49,7 +49,7 @@ class UnknownOffering:
 def encode_offering(terms: PlanTerms, *, key: bytes, account_id: str, region: str) -> str:
     """The offering id of `terms` for one account in one Region; `key` is the yard's secret, of any length.
 
-    Matches AWS's `[a-z0-9\\-]+` within 256 characters for pool keys of up to 87 bytes. Raises ValueError
+    Matches AWS's `[a-z0-9\\-]+` within 256 characters for pool keys of up to 89 bytes. Raises ValueError
     for a longer one.
     """
     bits = sum(1 << TARGETS.index(target) for target in terms.targets)

@@ -12,7 +12,7 @@ import numpy as np
 from berth.terms.money import Money
 from berth.terms.ways import Target
 from berth.terms.window import Window
-from berth.yard.fleet.calendar import day_at
+from berth.yard.fleet.calendar import PoolCalendar, day_at
 from berth.yard.fleet.calendars import FleetCalendars
 from berth.yard.fleet.fleet import Fleet, Quotas, pools_for
 from berth.yard.fleet.pools import SAGEMAKER, Pool
@@ -80,6 +80,10 @@ class _Candidates:
     immediate: tuple[Numbers, ...]
     scheduled: range
 
+    def window(self, numbers: Numbers) -> Window:
+        """The window that the numbers stand for."""
+        return window_of(self.issued_at, *numbers)
+
 
 def search_plan_offerings(
     query: PlanQuery,
@@ -115,16 +119,12 @@ def search_plan_offerings(
                     best[numbers] = (free, pool)
 
     def offered(numbers: Numbers) -> PlanOffering:
-        window = window_of(candidates.issued_at, *numbers)
-        price = fee(rate.usd_per_hour * rate_factor, checked.count, window)
+        price = fee(rate.usd_per_hour * rate_factor, checked.count, candidates.window(numbers))
         pool = best[numbers][1]
         terms = PlanTerms(pool.key, checked.count, checked.targets, candidates.issued_at, *numbers, price)
         return PlanOffering(terms, checked.instance_type, pool.zone_id, rate)
 
-    def when(numbers: Numbers) -> Window:
-        return window_of(candidates.issued_at, *numbers)
-
-    return tuple(offered(numbers) for numbers in sorted(best, key=when)[:OFFERINGS_MAX])
+    return tuple(offered(numbers) for numbers in sorted(best, key=candidates.window)[:OFFERINGS_MAX])
 
 
 def _candidates(query: CheckedQuery, issued_at: datetime, payment_delay: timedelta) -> _Candidates:
@@ -156,28 +156,37 @@ def _candidates(query: CheckedQuery, issued_at: datetime, payment_delay: timedel
 def _free_windows(
     pool: Pool, count: int, candidates: _Candidates, calendars: FleetCalendars
 ) -> Iterator[tuple[Numbers, int]]:
-    """The candidates in which `count` hosts of the pool are free, at most three of each kind, and how many
-    are.
-    """
+    """Candidates in which `count` hosts of the pool are free, at most three of each kind, with how many are."""
     if count % pool.unit:
         return
-    calendar, capped = calendars.pool(pool.key), calendars.face(pool.key, SAGEMAKER)
+    booked = [(calendars.pool(pool.key), pool.shares.reservable)]
+    capped = calendars.face(pool.key, SAGEMAKER)
+    if capped is not None:
+        booked.append((capped, pool.limit(SAGEMAKER)))
     for numbers in candidates.immediate:
-        window = window_of(candidates.issued_at, *numbers)
-        free = pool.shares.reservable - calendar.committed_max(window)
-        if capped is not None:
-            free = min(free, pool.limit(SAGEMAKER) - capped.committed_max(window))
+        free = min(_free(calendar, limit, candidates.window(numbers)) for calendar, limit in booked)
         if free >= count:
             yield numbers, free
-    if not candidates.scheduled:
+    if candidates.scheduled:
+        yield from _free_starts(booked, count, candidates)
+
+
+def _free(calendar: PoolCalendar, limit: int, window: Window) -> int:
+    """Hosts free throughout `window`; none where the calendar has moved on past its start meanwhile."""
+    return limit - calendar.committed_max(window) if window.start >= calendar.base else 0
+
+
+def _free_starts(
+    booked: list[tuple[PoolCalendar, int]], count: int, candidates: _Candidates
+) -> Iterator[tuple[Numbers, int]]:
+    """The first three scheduled starts at which every one of the calendars has `count` hosts free."""
+    today, days = day_at(candidates.issued_at), candidates.days
+    first = max(today + candidates.scheduled[0], *(day_at(calendar.base) for calendar, _ in booked))
+    wanted = today + candidates.scheduled[-1] - first + 1
+    starts = min(calendar.starts_known(first, days, wanted) for calendar, _ in booked)
+    if starts <= 0:
         return
-    first = day_at(candidates.issued_at) + candidates.scheduled.start
-    starts = calendar.starts_known(first, candidates.days, len(candidates.scheduled))
-    if starts == 0:
-        return
-    frees = calendar.free_min_for_days(first, candidates.days, pool.shares.reservable, starts)
-    if capped is not None:
-        cap_frees = capped.free_min_for_days(first, candidates.days, pool.limit(SAGEMAKER), starts)
-        frees = np.minimum(frees, cap_frees)
-    for index in np.flatnonzero(frees >= count)[:OFFERINGS_MAX]:
-        yield (candidates.scheduled.start + int(index), candidates.days), int(frees[index])
+    frees = [calendar.free_min_for_days(first, days, limit, starts) for calendar, limit in booked]
+    least = frees[0] if len(frees) == 1 else np.minimum(*frees)
+    for index in np.flatnonzero(least >= count)[:OFFERINGS_MAX].tolist():
+        yield (first - today + index, days), int(least[index])

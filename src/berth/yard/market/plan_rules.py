@@ -111,5 +111,5 @@ def payable(now: datetime, starts: datetime, payment_delay: timedelta) -> bool:
 
 
 def startable(issued_at: datetime, starts: datetime, payment_delay: timedelta) -> bool:
-    """Whether an offer may start so soon: 30 minutes after the search or later, and payable if bought at once."""
+    """Whether an offer may start so soon: 30 minutes after the search or later, and still payable."""
     return issued_at + IMMEDIATE_LEAD <= starts and payable(issued_at, starts, payment_delay)
