@@ -142,7 +142,7 @@ def test_a_hostile_archive_is_refused_by_name(tmp_path: Path, case: str) -> None
 
 
 def test_a_later_member_replaces_without_writing_through(tmp_path: Path) -> None:
-    """A file in the place of a hard link leaves the other name alone; one in the place of a link is a file."""
+    """A file that replaces a hard link leaves the other name alone; one that replaces a link is a file."""
     model = unpacked(
         tmp_path,
         packed(

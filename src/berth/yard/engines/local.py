@@ -6,7 +6,6 @@ import asyncio
 import re
 import threading
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 
 from berth.yard.engines import contract
@@ -113,7 +112,7 @@ class LocalEngine:
             self._alive.add(running)
             self._idle.clear()
         if before is not None:
-            self._end(before, self._timing.stop_grace_s, tell=False)
+            self._end(before, self._timing.stop_grace_s)
         self._loop.call_soon_threadsafe(self._begin, running)
 
     def _begin(self, running: Running) -> None:
@@ -124,26 +123,30 @@ class LocalEngine:
     def _gone(self, running: Running, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         with self._lock:
-            self._alive.discard(running)
             if self._newest.get(running.container.key) is running:
                 del self._newest[running.container.key]
+        # A `stop` either came before this, and is answered here, or finds the key unknown and answers itself.
+        if running.tell_when_gone:
+            self._report(Report(running.container.key, ReportKind.STOPPED))
+        with self._lock:
+            self._alive.discard(running)
             if not self._alive:
                 self._idle.set()
         task.result()  # a fault of ours goes to the event loop's handler, which logs it
 
     def stop(self, key: str) -> None:
-        """Begin to end the container: SIGTERM, SIGKILL 30 s later. For an unknown key STOPPED is told at once."""
+        """Begin to end the container: SIGTERM, SIGKILL 30 s later; then STOPPED (unknown keys: at once)."""
         with self._lock:
             running = self._newest.get(key)
             if running is not None:
-                running.stopping = True
+                running.stopping = running.tell_when_gone = True
         if running is None:
             self._report(Report(key, ReportKind.STOPPED))
             return
-        self._end(running, self._timing.stop_grace_s, tell=True)
+        self._end(running, self._timing.stop_grace_s)
 
-    def _end(self, running: Running, grace_s: float, *, tell: bool) -> None:
-        self._loop.call_soon_threadsafe(partial(running.stop, grace_s, tell=tell))
+    def _end(self, running: Running, grace_s: float) -> None:
+        self._loop.call_soon_threadsafe(running.stop, grace_s)
 
     async def invoke(self, key: str, invocation: Invocation) -> Answer:
         """Relay one invocation, from any event loop. Raises ContainerUnreachable."""
@@ -177,7 +180,7 @@ class LocalEngine:
             for running in alive:
                 running.stopping = True
         for running in alive:
-            self._end(running, CLOSE_GRACE_S, tell=False)
+            self._end(running, CLOSE_GRACE_S)
         self._idle.wait()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()

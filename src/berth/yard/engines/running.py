@@ -45,7 +45,7 @@ class Running:
         self.address: Address | None = None
         self.stopping = False
         self.over = False  # it has failed or died, and only clears up
-        self._tell_when_gone = False
+        self.tell_when_gone = False  # STOPPED is wanted; the engine tells it
         self.gone = asyncio.Event()
         self._launcher, self._report, self._timing, self._before = launcher, report, timing, before
         self._launched: Launched | None = None
@@ -57,10 +57,9 @@ class Running:
         """Whether its first report was made and nobody asked it to end."""
         return self._reported and not self.stopping
 
-    def stop(self, grace_s: float, *, tell: bool) -> None:
-        """Ask it to end, and have it killed after `grace_s`. `tell`: report STOPPED when it is gone."""
+    def stop(self, grace_s: float) -> None:
+        """Ask it to end, and have it killed after `grace_s`."""
         self.stopping = True
-        self._tell_when_gone |= tell
         if self._launched is not None:
             self._launched.held.stop(grace_s)
 
@@ -72,11 +71,7 @@ class Running:
             if not self.stopping:
                 await self._run()
         finally:
-            try:
-                if self._tell_when_gone:
-                    self._tell(ReportKind.STOPPED, "")
-            finally:
-                self.gone.set()
+            self.gone.set()
 
     async def _run(self) -> None:
         self._started_s = time.monotonic()
