@@ -16,6 +16,10 @@ ROOT = Path(__file__).parents[1]
 LONGEST = 500
 # Files that may be longer, each with its reason. An entry that is no longer needed is a failure too.
 LONGER_WITH_REASON: dict[str, str] = {}
+# Folders of Python files in src that are no packages, each with its reason.
+NOT_PACKAGES = {
+    "src/berth/yard/engines/images": "programs that a yard starts by their path; nothing imports them"
+}
 
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b|\bNotImplementedError\b")
 # Folders of the machine that a text was written on; what users meet too (/usr, /opt/ml, /tmp) is none.
@@ -93,7 +97,8 @@ def test_every_module_says_what_it_is() -> None:
 def test_no_package_of_ours_is_a_bare_folder() -> None:
     """A folder with modules in src has an __init__.py, or the wheel and the import rules would miss it."""
     folders = {path.parent for path in files() if path.suffix == ".py" and path.parts[0] == "src"}
-    assert [str(folder) for folder in sorted(folders) if not (ROOT / folder / "__init__.py").is_file()] == []
+    bare = {str(folder) for folder in folders if not (ROOT / folder / "__init__.py").is_file()}
+    assert bare == set(NOT_PACKAGES)
 
 
 def anchors(text: str) -> set[str]:
@@ -121,20 +126,27 @@ def test_links_in_the_docs_lead_somewhere() -> None:
     assert [broken for path, text in texts(".md") for broken in broken_links(path, text)] == []
 
 
+def linked_from(page: Path) -> Iterator[Path]:
+    """Places in this folder, below the root, that a Markdown page links."""
+    for match in MARKDOWN_LINK.finditer(FENCE.sub("", (ROOT / page).read_text(encoding="utf-8"))):
+        link = (match.group(1) or match.group(2)).partition("#")[0]
+        place = (ROOT / page.parent / link).resolve()
+        if link and "://" not in link and place.is_relative_to(ROOT):
+            yield place.relative_to(ROOT)
+
+
 def test_every_page_of_the_docs_can_be_found_from_the_index() -> None:
-    """docs/README.md leads, directly or over its pages, to every page."""
+    """docs/README.md leads, over its pages and the folders that they link, to every page."""
     pages = {path for path in files() if path.suffix == ".md" and path.parts[0] == "docs"}
-    reached, waiting = set(), [Path("docs/README.md")]
+    reached: set[Path] = set()
+    waiting = [Path("docs/README.md")]
     while waiting:
-        page = waiting.pop()
-        if page in reached or page not in pages:
-            continue
-        reached.add(page)
-        text = FENCE.sub("", (ROOT / page).read_text(encoding="utf-8"))
-        for match in MARKDOWN_LINK.finditer(text):
-            target = (ROOT / page.parent / match.group(1).partition("#")[0]) if match.group(1) else None
-            if target is not None and target.resolve().is_relative_to(ROOT):
-                waiting.append(target.resolve().relative_to(ROOT))
+        place = waiting.pop()
+        if (ROOT / place).is_dir():
+            waiting += [page for page in pages - reached if page.parent == place]
+        elif place in pages - reached:
+            reached.add(place)
+            waiting += linked_from(place)
     assert sorted(str(page) for page in pages - reached) == []
 
 

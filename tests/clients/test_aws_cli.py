@@ -163,7 +163,7 @@ def test_who_and_where(aws: Any, yard: Any) -> None:
         (("sagemaker", "list-clusters"), "UnknownOperationException"),
         (("sts", "get-session-token"), "InvalidAction"),
     ],
-    ids=" ".join,
+    ids=["ec2", "sagemaker", "sts"],
 )
 def test_what_a_yard_does_not_serve_does_not_exist(aws: Any, call: tuple[str, ...], code: str) -> None:
     """An operation that is not served is refused in AWS's words, never answered with an empty success."""
@@ -226,7 +226,7 @@ def test_the_stock_cli_gives_up_after_five_attempts(aws: Any, yard: Any) -> None
         (("--duration-hours", "4392"), "182 days"),
         (("--instance-type", "ml.p5.49xlarge"), "ml.p5.49xlarge"),
     ],
-    ids=lambda value: value if isinstance(value, str) else " ".join(value),
+    ids=["three instances", "65 instances", "183 days", "unknown type"],
 )
 def test_a_search_that_cannot_be_right_says_why(aws: Any, changed: tuple[str, str], told: str) -> None:
     """A count, a length or a type that is never sold is refused with the value that was wrong."""
