@@ -80,6 +80,26 @@ def open_journal(file: Path, realm: str, around: Around = _nothing) -> Journal:
     return Journal(connection, realm, around)
 
 
+def regions_of(file: Path, need: str) -> tuple[str, ...]:
+    """Regions in which the journal knows plans or orders of a need, in any realm; () where it knows none.
+
+    So that a verb that is given only a name opens the door to the right places.
+    """
+    if not file.exists():
+        return ()
+    connection = connect(file)
+    try:
+        migrate(connection, MIGRATIONS)
+        offers = connection.execute("SELECT offer FROM orders WHERE need = ?", (need,)).fetchall()
+        plans = connection.execute("SELECT document FROM plans WHERE need = ?", (need,)).fetchall()
+    finally:
+        connection.close()
+    found = [json.loads(row["offer"])["region"] for row in offers]
+    for row in plans:
+        found += json.loads(row["document"]).get("need", {}).get("regions", [])
+    return tuple(dict.fromkeys(found))
+
+
 class Journal:
     """One realm of a journal. Single-threaded; other processes may have the same file open."""
 

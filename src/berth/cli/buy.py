@@ -1,0 +1,249 @@
+"""`berth buy`: buy one choice of a plan, once. The only verb besides `run` that spends."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from berth.cli.desks import Counter, Max, Wait, Yes, counter
+from berth.cli.options import Json, Profile
+from berth.cli.output import Output
+from berth.terms.outcomes import BerthError, ExitCode
+
+if TYPE_CHECKING:
+    from berth.orders.desk import Desk
+    from berth.orders.order import Approval, Order, OrderKey
+    from berth.orders.purchase import Purchase
+    from berth.orders.seen import SeenReservation
+    from berth.planner.plan import Choice, Plan
+    from berth.terms.money import Money
+
+_HANDLE = re.compile(r"(?P<need>[^#/\s]+)(?:/(?P<sequence>[1-9]\d{0,5}))?#(?P<number>[1-9]\d{0,3})")
+_SAYS = {
+    "bought": "bought",
+    "found": "found in AWS: it was bought by an earlier call, and is not bought again",
+    "already": "bought already; nothing was spent now",
+}
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command("buy")(buy)
+
+
+def buy(
+    handle: Annotated[str, typer.Argument(metavar="NAME#1", help="Choice 1 of the plan NAME.")],
+    *,
+    yes: Yes = False,
+    most: Max = None,
+    again: Annotated[bool, typer.Option("--again", help="One more, beside what is bought already.")] = False,
+    wait: Wait = False,
+    profile: Profile = None,
+    as_json: Json = False,
+) -> int:
+    """Buy one choice of a plan, exactly once. Asks first, or needs --yes --max AMOUNT."""
+    from berth.orders.guard import check_permission
+
+    output = Output(as_json=as_json)
+    need, asked, number = read_handle(handle)
+    cap = read_amount(most)
+    check_permission(yes=yes, cap=cap, can_ask=output.can_ask())
+    with counter(output, profile=profile, need=need) as at:
+        plan = recalled(at, need)
+        purchase = buy_choice(at, plan, number, cap=cap, yes=yes, again=again, asked=asked, wait=wait)
+        if wait:
+            purchase = replace(purchase, seen=until_paid(at, purchase.order))
+        say(at, purchase)
+    return ExitCode.DONE
+
+
+def buy_choice(
+    at: Counter,
+    plan: Plan,
+    number: int,
+    *,
+    cap: Money | None,
+    yes: bool,
+    again: bool = False,
+    asked: int | None = None,
+    wait: bool = False,
+) -> Purchase:
+    """Check, confirm and buy. Raises BerthError; see `berth.orders.purchase.buy`."""
+    from berth.orders.guard import check_target, check_world, chosen, sequence_to_buy
+    from berth.orders.order import OrderKey
+    from berth.orders.purchase import buy as purchase
+
+    rehearsal = at.door.identity.rehearsal
+    check_world(plan, account=at.account, rehearsal=rehearsal.url if rehearsal else None)
+    choice = chosen(plan, number)
+    check_target(plan, choice.offer)
+    orders = at.journal.orders(at.account, plan.need.name)
+    key = OrderKey(at.account, plan.need.name, sequence_to_buy(orders, again=again, asked=asked))
+    _check_same(at.journal.order(key), choice)
+    approval = _approval(plan, choice, cap)
+    region = choice.offer.region
+    desk = at.desk(region)
+
+    def once() -> Purchase:
+        shown = _confirm(at, desk, approval) if not yes and _will_pay(desk, key) else approval
+        return purchase(desk, lambda: at.door.buyer(region), key, shown)
+
+    return _until_known(at, once) if wait else once()
+
+
+def read_handle(text: str) -> tuple[str, int | None, int]:
+    """`eval#1` -> ("eval", None, 1); `eval/2#1` -> ("eval", 2, 1). Raises BerthError (usage)."""
+    found = _HANDLE.fullmatch(text)
+    if found is None:
+        raise BerthError(
+            ExitCode.USAGE, f"{text!r} names no choice of a plan; write it like eval#1", "berth plan"
+        )
+    sequence = found["sequence"]
+    return found["need"], int(sequence) if sequence else None, int(found["number"])
+
+
+def read_amount(text: str | None) -> Money | None:
+    """An amount typed on the command line. Raises BerthError (usage)."""
+    from berth.terms.money import Money
+
+    if text is None:
+        return None
+    try:
+        money = Money.parse(text)
+    except ValueError as problem:
+        raise BerthError(ExitCode.USAGE, f"--max: {problem}") from None
+    if money.amount <= 0:
+        raise BerthError(ExitCode.USAGE, f"--max: {money} allows nothing; write an amount over zero")
+    return money
+
+
+def recalled(at: Counter, need: str) -> Plan:
+    """The plan that was shown last for the need. Raises BerthError (bad request) when none was."""
+    from berth.planner.plan import Plan
+
+    document = at.journal.recall_plan(at.account, need)
+    if document is None:
+        raise BerthError(
+            ExitCode.BAD_REQUEST,
+            f"no plan of {need} is remembered for account {at.account} here",
+            "berth plan the need first",
+        )
+    return Plan.from_json(document)
+
+
+def until_paid(at: Counter, order: Order) -> SeenReservation | None:
+    """Look until the payment is settled; what was seen last. Raises BerthError when AWS fails the plan."""
+    from berth.orders.order import OrderState
+    from berth.orders.purchase import failed
+    from berth.orders.reconcile import refresh
+    from berth.watch.waiting import wait_for
+
+    desk = at.desk(order.offer.region)
+
+    def done(seen: tuple[Order, SeenReservation | None]) -> bool:
+        return seen[0].state is OrderState.FAILED or (seen[1] is not None and seen[1].state != "Pending")
+
+    def standing(seen: object) -> None:
+        at.output.talk(at.standing_clock("5m"))
+
+    order, seen = wait_for(
+        lambda: refresh(desk, order), done, at.door.clock,
+        known=lambda seen: (order.offer.paid_window.start,), standing=standing,
+    )  # fmt: skip
+    if order.state is OrderState.FAILED:
+        raise failed(order)
+    return seen
+
+
+def say(at: Counter, purchase: Purchase) -> None:
+    """Tell what was bought and what comes next."""
+    from berth.orders.wording import next_step, order_json, order_lines
+
+    now = at.door.clock.now()
+    tell_how(at, purchase)
+    at.output.document(order_json(purchase.order, purchase.seen, None))
+    at.output.answer("\n".join(order_lines(purchase.order, purchase.seen, now)))
+    at.output.answer(f"next     {next_step(purchase.order, purchase.seen, now, endpoint=None)}")
+
+
+def tell_how(at: Counter, purchase: Purchase) -> None:
+    """Say whether it was bought now, found, or known already."""
+    at.output.talk(f"order {purchase.order.key}: {_SAYS[purchase.how]}")
+
+
+def _approval(plan: Plan, choice: Choice, cap: Money | None) -> Approval:
+    from berth.orders.order import Approval
+
+    context = {"need": plan.need.to_json(), "cost": choice.cost.to_json()}
+    return Approval(choice.offer, cap, plan.need.budget, context)
+
+
+def _will_pay(desk: Desk, key: OrderKey) -> bool:
+    """Whether buying this order may come to a paid call. Raises BerthError while it is in doubt."""
+    from berth.orders.order import OrderState
+    from berth.orders.reconcile import UNSETTLED, doubt, settle_doubt
+
+    order = desk.journal.order(key)
+    if order is None:
+        return True
+    order = settle_doubt(desk, order)
+    if order.state in UNSETTLED:
+        raise doubt(desk, order)
+    return order.state is OrderState.REFUSED
+
+
+def _confirm(at: Counter, desk: Desk, approval: Approval) -> Approval:
+    """Show the offer as it is now, and ask; what was shown is what is approved."""
+    from berth.orders.guard import check_money
+    from berth.orders.purchase import fresh_offer
+    from berth.orders.wording import offer_lines
+
+    offer, _ = fresh_offer(desk, approval.offer)
+    fee = check_money(offer.fee, approval)
+    at.output.talk("\n".join(offer_lines(offer, fee)))
+    at.output.talk(f"  account  {at.door.identity.account_shown}, {at.door.identity.role}")
+    if not at.output.ask(f"Buy it for {fee}?"):
+        raise BerthError(ExitCode.DECISION_NEEDED, "not confirmed: nothing was bought")
+    return replace(approval, offer=offer)
+
+
+def _check_same(order: Order | None, choice: Choice) -> None:
+    from berth.orders.guard import same_purchase
+    from berth.orders.order import OrderState
+    from berth.terms.instants import iso
+
+    if order is None or order.state is not OrderState.BOUGHT or same_purchase(order, choice.offer):
+        return
+    window = order.offer.paid_window
+    raise BerthError(
+        ExitCode.DECISION_NEEDED,
+        f"order {order.key} is bought already, for another window: {iso(window.start)} to {iso(window.end)}",
+        f"berth show {order.key}, or --again to buy one more",
+        order.spending,
+    )
+
+
+def _until_known(at: Counter, once: Callable[[], Purchase]) -> Purchase:
+    """Try until the outcome is known; while it is not, each try only looks."""
+    from berth.orders.purchase import Purchase
+    from berth.watch.waiting import wait_for
+
+    def attempt() -> Purchase | BerthError:
+        try:
+            return once()
+        except BerthError as error:
+            if error.exit_code is not ExitCode.OUTCOME_UNKNOWN:
+                raise
+            return error
+
+    def standing(seen: Purchase | BerthError) -> None:
+        at.output.talk(at.standing_clock("6m"))
+
+    last = wait_for(attempt, lambda seen: isinstance(seen, Purchase), at.door.clock, standing=standing)
+    if isinstance(last, BerthError):
+        raise last
+    return last

@@ -1,0 +1,67 @@
+"""`berth clean`: remove what was made for an order, and say what goes on being paid for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from berth.cli.desks import Counter, Name, counter, tell_spending
+from berth.cli.options import Json, Profile
+from berth.cli.output import Output
+from berth.terms.outcomes import ExitCode
+
+if TYPE_CHECKING:
+    from berth.orders.order import Order
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command("clean")(clean)
+
+
+def clean(name: Name, *, profile: Profile = None, as_json: Json = False) -> int:
+    """Remove the endpoint, its configuration, and the model if Berth made it. The reservation stays paid."""
+    output = Output(as_json=as_json)
+    with counter(output, profile=profile, need=name.partition("/")[0]) as at:
+        return clean_order(at, at.order(name))
+
+
+def clean_order(at: Counter, order: Order) -> int:
+    """Clear up and account for it; exit 31 while the reservation goes on being paid, else 0."""
+    from berth.cli.show import reservation, settled
+    from berth.terms.durations import spoken
+    from berth.terms.instants import iso
+    from berth.workloads.clean import clean as remove
+    from berth.workloads.clean import still_paid
+    from berth.workloads.report import make_report, report_lines
+
+    order, seen = reservation(at, settled(at, order, wait=False))
+    tell_spending(order.spending)
+    removed = remove(at.site(order.offer.region), order)
+    now = at.door.clock.now()
+    report = make_report(order, at.journal.events(order.key), now)
+    paid = still_paid(order, seen, now)
+    at.output.document(
+        {
+            "schema": "berth.clean/1",
+            "order": str(order.key),
+            "removed": list(removed),
+            "paid_until": iso(paid.until) if paid else None,
+            "unused": {"amount": f"{paid.unused.amount:f}", "currency": paid.unused.currency}
+            if paid
+            else None,
+            "report": report.to_json(),
+        }
+    )
+    at.output.answer("\n".join(f"removed {what}" for what in removed) or "nothing of this order was left")
+    if order.reservation_arn is not None:
+        at.output.answer("\n".join(report_lines(report)))
+    if paid is None:
+        return ExitCode.DONE
+    at.output.talk(
+        f"the training plan {order.reservation_name} stays paid until {iso(paid.until)}"
+        f" ({spoken(paid.until - now)}), {paid.unused} of the fee unused; it cannot be given back"
+    )
+    at.output.talk(order.spending.line())
+    return ExitCode.CLEANED_STILL_PAID

@@ -1,0 +1,134 @@
+"""`berth deploy`: put a model into a reservation as an endpoint. Spends nothing beyond what is paid."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from berth.cli.desks import Counter, Name, Wait, counter, tell_spending
+from berth.cli.options import Json, Profile
+from berth.cli.output import Output
+from berth.terms.outcomes import BerthError, ExitCode
+
+if TYPE_CHECKING:
+    from berth.orders.order import Order
+    from berth.orders.seen import SeenReservation
+    from berth.planner.need import Deployment
+    from berth.workloads.deploy import Storage
+
+Text = str | None
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command("deploy")(deploy)
+
+
+def deploy(
+    name: Name,
+    *,
+    model: Annotated[Text, typer.Option("--model", help="A SageMaker model that exists.")] = None,
+    image: Annotated[Text, typer.Option("--image", help="Container image, to make a model of.")] = None,
+    data: Annotated[Text, typer.Option("--data", help="Artefact: file, folder or s3:// URL.")] = None,
+    role: Annotated[Text, typer.Option("--role", help="ARN of the role that SageMaker takes on.")] = None,
+    bucket: Annotated[
+        Text, typer.Option("--bucket", help="Bucket for a local artefact (sagemaker-REGION-ACCOUNT).")
+    ] = None,
+    wait: Wait = False,
+    profile: Profile = None,
+    as_json: Json = False,
+) -> int:
+    """Deploy into the reservation of order NAME: what the need says, or the options over it."""
+    output = Output(as_json=as_json)
+    check_options(model, image, data, role)
+    with counter(output, profile=profile, need=name.partition("/")[0]) as at:
+        order, seen = bought(at, at.order(name), wait=wait)
+        wanted = what_to_deploy(order, model=model, image=image, data=data, role=role)
+        endpoint = deploy_order(at, order, seen, wanted, bucket=bucket)
+        output.document({"schema": "berth.deployment/1", "order": str(order.key), "endpoint": endpoint})
+        output.answer(f"endpoint {endpoint} is in service on the training plan {order.reservation_name}")
+        output.talk(f"next: berth invoke {order.key}; berth clean {order.key} before the window closes")
+    return ExitCode.DONE
+
+
+def bought(at: Counter, order: Order, *, wait: bool) -> tuple[Order, SeenReservation | None]:
+    """The order settled and its reservation read; with `wait`, once that is open or never will be."""
+    from berth.cli.show import reservation, settled
+    from berth.orders.order import OrderState
+    from berth.terms.instants import iso
+    from berth.watch.waiting import wait_for
+
+    order, seen = reservation(at, settled(at, order, wait=wait))
+    if not wait or order.state is not OrderState.BOUGHT:
+        return order, seen
+    last = [order]
+
+    def look() -> tuple[Order, SeenReservation | None]:
+        last[0], now_seen = reservation(at, last[0])
+        return last[0], now_seen
+
+    def over(found: tuple[Order, SeenReservation | None]) -> bool:
+        state = found[1].state if found[1] else "unknown"
+        return found[0].state is not OrderState.BOUGHT or state in {"Active", "Expired", "Failed"}
+
+    def standing(found: tuple[Order, SeenReservation | None]) -> None:
+        start = iso(order.offer.paid_window.start)
+        at.output.talk(f"waiting until {start}; the yard's clock stands still: berth yard clock set {start}")
+
+    return wait_for(
+        look, over, at.door.clock, known=lambda found: (order.offer.paid_window.start,), standing=standing
+    )
+
+
+def check_options(model: Text, image: Text, data: Text, role: Text) -> None:
+    """Whether the options say one thing: an existing model, or how to make one. Raises BerthError (usage)."""
+    if model is not None and (image or data or role):
+        raise BerthError(
+            ExitCode.USAGE, "--model names one that exists: leave out --image, --data and --role"
+        )
+    if (data or role) and not image:
+        raise BerthError(ExitCode.USAGE, "--data and --role go with --image")
+    if image and not role:
+        raise BerthError(ExitCode.USAGE, "--image needs --role: the role that SageMaker takes on to run it")
+
+
+def what_to_deploy(order: Order, *, model: Text, image: Text, data: Text, role: Text) -> Deployment:
+    """What the options say, else what the need said. Raises BerthError (bad request) when neither does."""
+    from berth.planner.need import Deployment, Need
+
+    need = order.context.get("need")
+    said = Need.from_json(need).deployment if need else None
+    if model is None and image is None:
+        if said is None:
+            raise BerthError(
+                ExitCode.BAD_REQUEST,
+                f"nothing says what to deploy into order {order.key}",
+                "add --model NAME, or --image, --data and --role; or a [deployment] in the need",
+                order.spending,
+            )
+        return said
+    local = data if data is None or "://" in data else str(Path(data).absolute())
+    base = said or Deployment()
+    made = replace(base, model_name=model, image=image, data=local, role=role)
+    return replace(made, environment=()) if model else made
+
+
+def deploy_order(
+    at: Counter, order: Order, seen: SeenReservation | None, wanted: Deployment, *, bucket: Text = None
+) -> str:
+    """Deploy, and return the endpoint's name. Raises BerthError (30 when bought and nothing serves)."""
+    from berth.workloads.artefact import default_bucket
+    from berth.workloads.deploy import Storage
+    from berth.workloads.deploy import deploy as put_in_service
+
+    tell_spending(order.spending)
+    region = order.offer.region
+
+    def storage() -> Storage:
+        s3 = at.door.launcher(region, service="s3")
+        return Storage(s3, bucket or default_bucket(at.account, region), region)
+
+    return put_in_service(at.site(region), order, seen, wanted, storage)

@@ -1,0 +1,150 @@
+"""What the verbs of buying and deploying share: opening the journal, the desk and the site behind a door."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from berth.cli.output import Output, spending_so_far
+from berth.cli.who import enter
+from berth.terms.outcomes import BerthError, ExitCode, Spending
+from berth.terms.text import plain
+
+if TYPE_CHECKING:
+    from berth.aws.session import Door
+    from berth.orders.desk import Desk
+    from berth.orders.journal import Journal
+    from berth.orders.order import Order
+    from berth.planner.offers import PlaceAnswer, Query
+    from berth.workloads.sites import Site
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Order: eval, or eval/2 for the second.")]
+Wait = Annotated[bool, typer.Option("--wait", help="Wait for what is to come, instead of ending.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask; needs --max.")]
+Max = Annotated[
+    str | None, typer.Option("--max", metavar="AMOUNT", help="The most that may be paid: 250.00, in USD.")
+]
+
+
+class Counter:
+    """An open door and journal, and what is built on them for one verb."""
+
+    def __init__(self, output: Output, door: Door, journal: Journal) -> None:
+        self.output = output
+        self.door = door
+        self.journal = journal
+
+    @property
+    def account(self) -> str:
+        """The caller's account."""
+        return self.door.identity.account
+
+    def desk(self, region: str) -> Desk:
+        """What buying leans on, for a Region."""
+        from berth.orders.desk import Desk
+        from berth.orders.holder import Processes
+        from berth.sources.training_plans import search_place
+        from berth.terms.ids import SystemIds
+
+        def search(query: Query) -> PlaceAnswer:
+            reader = self.door.reader
+            now = self.door.clock.now
+            return search_place(
+                query, reader("sagemaker", query.region), reader("ec2", query.region), now=now
+            )
+
+        return Desk(
+            journal=self.journal,
+            clock=self.door.clock,
+            ids=SystemIds(),
+            holders=Processes(),
+            reads=self.door.reader("sagemaker", region),
+            search=search,
+            tell_spending=tell_spending,
+            warn=self.warn,
+        )
+
+    def site(self, region: str) -> Site:
+        """What deploying leans on, for a Region."""
+        from berth.workloads.sites import Site
+
+        return Site(
+            journal=self.journal,
+            clock=self.door.clock,
+            sagemaker=self.door.launcher(region),
+            talk=lambda text: self.output.talk(plain(text)),
+            warn=self.warn,
+        )
+
+    def warn(self, text: str) -> None:
+        """Say what a person should read."""
+        self.output.talk(f"warning: {plain(text)}")
+
+    def order(self, text: str) -> Order:
+        """The order of that name. Raises BerthError (bad request) when there is none."""
+        from berth.orders.order import OrderKey, split_order_name
+
+        try:
+            need, sequence = split_order_name(text)
+        except ValueError as problem:
+            raise BerthError(ExitCode.BAD_REQUEST, str(problem)) from None
+        if sequence is not None:
+            found = self.journal.order(OrderKey(self.account, need, sequence))
+            orders: tuple[Order, ...] = (found,) if found else ()
+        else:
+            orders = self.journal.orders(self.account, need)
+        if not orders:
+            known = ", ".join(str(order.key) for order in self.journal.orders(self.account)) or "none"
+            raise BerthError(
+                ExitCode.BAD_REQUEST,
+                f"there is no order {text} of account {self.account} here; known: {known}",
+                "berth show lists them",
+            )
+        tell_spending(orders[-1].spending)
+        return orders[-1]
+
+    def standing_clock(self, advance: str) -> str:
+        """How to move a yard's clock that stands still."""
+        from berth.terms.instants import iso
+
+        return (
+            f"the yard's clock stands still at {iso(self.door.clock.now())}; move it:"
+            f" berth yard clock advance {advance}"
+        )
+
+
+def tell_spending(spending: Spending) -> None:
+    """Keep what is known about money, so that even Ctrl-C ends with the right line."""
+    spending_so_far.now = spending
+
+
+@contextmanager
+def counter(
+    output: Output, *, profile: str | None, need: str | None = None, regions: Sequence[str] = ()
+) -> Iterator[Counter]:
+    """Open door and journal; the journal is closed afterwards.
+
+    The Regions opened are `regions`, else those that the journal knows of `need`, else the session's own.
+    """
+    import sqlite3
+
+    from berth.orders.journal import journal_file, open_journal, regions_of
+    from berth.storage.sqlite import NewerSchema
+
+    file = journal_file(os.environ)
+    try:
+        known = regions_of(file, need) if need and not regions else ()
+        door = enter(output, profile=profile, regions=regions or known)
+        journal = open_journal(file, door.identity.realm)
+    except NewerSchema as problem:
+        raise BerthError(ExitCode.BAD_REQUEST, f"{file}: {problem}") from None
+    except (OSError, sqlite3.Error) as problem:
+        raise BerthError(ExitCode.INTERNAL_ERROR, f"the journal {file} cannot be used: {problem}") from None
+    try:
+        yield Counter(output, door, journal)
+    finally:
+        journal.close()

@@ -1,0 +1,136 @@
+"""`berth show`: how orders stand. Looks for what is in doubt; never spends."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from berth.cli.desks import Counter, Wait, counter, tell_spending
+from berth.cli.options import Json, Profile
+from berth.cli.output import Output
+from berth.terms.outcomes import ExitCode
+
+if TYPE_CHECKING:
+    from berth.orders.order import Order
+    from berth.orders.seen import SeenReservation
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command("show")(show)
+
+
+def show(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Order: eval or eval/2.")] = None,
+    *,
+    wait: Wait = False,
+    history: Annotated[
+        bool, typer.Option("--history", help="What happened to the order, line by line.")
+    ] = False,
+    profile: Profile = None,
+    as_json: Json = False,
+) -> int:
+    """Show orders, or one with its reservation, its endpoint, and what to do next."""
+    output = Output(as_json=as_json)
+    need = name.partition("/")[0] if name else None
+    with counter(output, profile=profile, need=need) as at:
+        if name is None:
+            return _show_all(at)
+        order = settled(at, at.order(name), wait=wait)
+        return _show_one(at, order, history=history)
+
+
+def settled(at: Counter, order: Order, *, wait: bool) -> Order:
+    """The order after looking for what became of it, once or (`wait`) until that is known.
+
+    Raises BerthError (outcome unknown) when it still is not.
+    """
+    from berth.orders.reconcile import UNSETTLED, doubt, settle_doubt
+    from berth.watch.waiting import wait_for
+
+    desk = at.desk(order.offer.region)
+    last = [order]
+
+    def look() -> Order:
+        last[0] = settle_doubt(desk, last[0])
+        return last[0]
+
+    def standing(seen: Order) -> None:
+        at.output.talk(at.standing_clock("6m"))
+
+    limit = None if wait else 0.0
+    order = wait_for(
+        look, lambda seen: seen.state not in UNSETTLED, at.door.clock, standing=standing, limit_s=limit
+    )
+    tell_spending(order.spending)
+    if order.state in UNSETTLED:
+        raise doubt(desk, order)
+    return order
+
+
+def reservation(at: Counter, order: Order) -> tuple[Order, SeenReservation | None]:
+    """The order and its reservation as AWS shows it now; what was seen last where AWS shows nothing."""
+    from berth.orders.order import OrderState
+    from berth.orders.reconcile import refresh
+    from berth.orders.seen import SeenReservation
+
+    if order.state is not OrderState.BOUGHT:
+        return order, None
+    order, seen = refresh(at.desk(order.offer.region), order)
+    tell_spending(order.spending)
+    if seen is None and order.seen is not None:
+        at.output.talk("warning: AWS does not show the training plan now; below is what it showed last")
+        return order, SeenReservation.from_json(order.seen)
+    return order, seen
+
+
+def _show_all(at: Counter) -> int:
+    from berth.orders.wording import order_json, table
+
+    orders = at.journal.orders(at.account)
+    at.output.document(
+        {"schema": "berth.orders/1", "orders": [order_json(order, None, None) for order in orders]}
+    )
+    at.output.answer(
+        "\n".join(table(orders)) if orders else "no orders yet: berth plan a need, then berth buy"
+    )
+    return ExitCode.DONE
+
+
+def _show_one(at: Counter, order: Order, *, history: bool) -> int:
+    from berth.orders.wording import next_step, order_json, order_lines
+    from berth.terms.instants import iso
+    from berth.terms.text import plain
+    from berth.workloads.report import make_report, report_lines
+    from berth.workloads.status import endpoint_now
+
+    order, seen = reservation(at, order)
+    endpoint = endpoint_now(at.site(order.offer.region), order)
+    now = at.door.clock.now()
+    events = at.journal.events(order.key)
+    report = make_report(order, events, now)
+    document = order_json(order, seen, endpoint)
+    document["report"] = report.to_json()
+    document["history"] = [
+        {"number": e.number, "at": iso(e.at), "kind": e.kind, "detail": e.detail} for e in events
+    ]
+    at.output.document(document)
+    lines = order_lines(order, seen, now) + _endpoint_lines(endpoint)
+    if order.reservation_arn is not None and now >= order.offer.paid_window.start:
+        lines += ["", *report_lines(report)]
+    if history:
+        lines += ["", *(f"{iso(e.at)}  {e.kind}: {e.detail}" for e in events)]
+    status = endpoint["status"] if endpoint else None
+    lines += ["", f"next     {next_step(order, seen, now, endpoint=status)}"]
+    at.output.answer("\n".join(plain(line, 2000) for line in lines))
+    return ExitCode.DONE
+
+
+def _endpoint_lines(endpoint: dict[str, Any] | None) -> list[str]:
+    if endpoint is None:
+        return []
+    lines = [f"endpoint {endpoint['name']}: {endpoint['status']}"]
+    if endpoint["reason"]:
+        lines.append(f"         {endpoint['reason']}")
+    return lines + [f"         ALARM: {stray}" for stray in endpoint["strays"]]

@@ -1,0 +1,136 @@
+"""An order in words: how it stands, how long until what, and what to do next. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from berth.orders.order import Order, OrderState
+from berth.orders.seen import SeenReservation
+from berth.planner.offers import Offer, money_json, reclaim_before_end
+from berth.terms.durations import spoken
+from berth.terms.instants import iso
+from berth.terms.money import Money
+
+SCHEMA = "berth.order/1"
+
+
+def order_json(
+    order: Order, seen: SeenReservation | None, endpoint: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """The document of schema `berth.order/1` (docs/reference/journal.md); `endpoint` None: none."""
+    return {
+        "schema": SCHEMA,
+        "order": str(order.key),
+        "account": order.key.account,
+        "need": order.key.need,
+        "sequence": order.key.sequence,
+        "state": order.state.value,
+        "training_plan": order.reservation_name,
+        "training_plan_arn": order.reservation_arn,
+        "money": {
+            "known": order.spending.spent.value,
+            "amount": money_json(order.spending.amount),
+            "line": order.spending.line(),
+        },
+        "offer": order.offer.to_json(),
+        "attempts": len(order.attempts),
+        "seen": None if seen is None else seen.to_json(),
+        "endpoint": None if endpoint is None else dict(endpoint),
+    }
+
+
+def offer_lines(offer: Offer, fee: Money) -> list[str]:
+    """What is about to be bought, for the question."""
+    window = offer.paid_window
+    usable = window.end - reclaim_before_end(offer.target)
+    return [
+        f"  what     {offer.count} x {offer.instance_type}, training plan",
+        f"  where    {offer.region}, {', '.join(offer.zones)}",
+        f"  window   {iso(window.start)} to {iso(window.end)} ({spoken(offer.paid_time)} paid)",
+        f"  usable   until {iso(usable)}: AWS takes the instances back before the end",
+        f"  target   {offer.target}, fixed for good",
+        f"  fee      {fee}, taken at once",
+        "  no refund, no cancelling, no change: it is paid whether used or not",
+    ]
+
+
+def order_lines(order: Order, seen: SeenReservation | None, now: datetime) -> list[str]:
+    """How an order stands."""
+    offer = order.offer
+    state = f", {seen.state}" if seen is not None and order.state is OrderState.BOUGHT else ""
+    lines = [
+        f"order    {order.key}: {order.state}{state}",
+        f"plan     training plan {order.reservation_name}, {offer.region}, {', '.join(offer.zones)}",
+        f"what     {offer.count} x {offer.instance_type} for {offer.target}",
+    ]
+    start, end = reservation_window(order, seen)
+    lines.append(f"window   {iso(start)} to {iso(end)}{_countdown(start, end, now)}")
+    lines.append(f"money    {order.spending.line()}")
+    if seen is not None and seen.message:
+        lines.append(f"says     {seen.message}")
+    if seen is not None and seen.instances is not None:
+        free = "?" if seen.instances_free is None else str(seen.instances_free)
+        lines.append(f"free     {free} of {seen.instances} instances")
+    return lines
+
+
+def next_step(order: Order, seen: SeenReservation | None, now: datetime, *, endpoint: str | None) -> str:
+    """The one thing to do now. `endpoint` is the status of ours, None when there is none."""
+    key = order.key
+    if order.state in {OrderState.BUYING, OrderState.UNKNOWN}:
+        return f"berth show {key} --wait: look until it is known; do not buy by hand"
+    if order.state is OrderState.DISPUTED:
+        return "judge the look-alike by hand; berth does not touch it"
+    if order.state in {OrderState.REFUSED, OrderState.FAILED}:
+        return f"berth plan the need {key.need} again; nothing was bought under this name"
+    return _next_of_bought(order, seen, now, endpoint)
+
+
+def reservation_window(order: Order, seen: SeenReservation | None) -> tuple[datetime, datetime]:
+    """Start and end as AWS shows them, else as approved."""
+    window = order.offer.paid_window
+    return (seen.start if seen and seen.start else window.start), (
+        seen.end if seen and seen.end else window.end
+    )
+
+
+def table(orders: Sequence[Order]) -> list[str]:
+    """One line an order, in 80 columns where names allow."""
+    rows = [("ORDER", "STATE", "WINDOW", "FEE")]
+    rows += [
+        (
+            str(order.key),
+            order.state.value,
+            f"{order.offer.paid_window.start:%Y-%m-%d %H:%M} to {order.offer.paid_window.end:%m-%d %H:%M}Z",
+            str(order.attempt.fee),
+        )
+        for order in orders
+    ]
+    widths = [max(len(row[column]) for row in rows) for column in range(4)]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    ]
+
+
+def _next_of_bought(order: Order, seen: SeenReservation | None, now: datetime, endpoint: str | None) -> str:
+    start, end = reservation_window(order, seen)
+    last = end - reclaim_before_end(order.offer.target)
+    if endpoint is not None:
+        if now >= last:
+            return f"berth clean {order.key}: the window is over or about to be"
+        return f"berth invoke {order.key}; berth clean {order.key} before {iso(last)}"
+    if now >= last or (seen is not None and seen.state == "Expired"):
+        return "nothing: the window is over"
+    if seen is not None and seen.state == "Active":
+        return f"berth deploy {order.key}"
+    return f"wait until {iso(start)}, then berth deploy {order.key}"
+
+
+def _countdown(start: datetime, end: datetime, now: datetime) -> str:
+    if now < start:
+        return f", opens in {spoken(start - now)}"
+    if now < end:
+        return f", ends in {spoken(end - now)}"
+    return ", over"
