@@ -11,8 +11,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError, ProfileNotFound, SSOError, TokenRetrievalError
+from botocore.parsers import ResponseParserError
 
-from berth.aws.refusals import refusal_of
+from berth.aws.refusals import CALL_ERRORS, refusal_of
 from berth.aws.worlds import Yard
 from berth.terms.outcomes import BerthError, ExitCode
 from berth.terms.text import plain
@@ -42,7 +43,7 @@ def resolve(session: Session, yard: Yard | None, profile: str | None) -> ReadOnl
         keys = found.get_frozen_credentials() if found is not None else None
     except ProfileNotFound as problem:
         raise _no_login(plain(problem), "aws configure list-profiles") from None
-    except (BotoCoreError, ClientError) as problem:
+    except CALL_ERRORS as problem:
         raise login_error(problem, profile) from None
     if keys is None or not keys.access_key:
         raise _no_keys(yard, profile)
@@ -66,7 +67,9 @@ def check_world(access_key: str, yard: Yard | None) -> None:
         )
 
 
-def login_error(problem: BotoCoreError | ClientError, profile: str | None) -> BerthError:
+def login_error(
+    problem: BotoCoreError | ClientError | ResponseParserError, profile: str | None
+) -> BerthError:
     """What to tell a person whose keys could not be had, with the command that renews the login."""
     refusal = refusal_of(problem)
     return _no_login(f"no usable AWS login: {refusal}", _renewal(problem, refusal.code, profile))

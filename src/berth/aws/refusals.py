@@ -24,9 +24,13 @@ from botocore.exceptions import (
     SSOError,
     TokenRetrievalError,
 )
+from botocore.parsers import ResponseParserError
 
 from berth.terms.outcomes import ExitCode
 from berth.terms.text import plain
+
+CALL_ERRORS = (ClientError, BotoCoreError, ResponseParserError)
+"""Everything that a call through botocore raises; the last is outside botocore's own family."""
 
 
 class Kind(StrEnum):
@@ -164,7 +168,7 @@ class Refusal:
         return f"{self.code}: {self.message}" if self.message else self.code
 
 
-def refusal_of(error: ClientError | BotoCoreError) -> Refusal:
+def refusal_of(error: ClientError | BotoCoreError | ResponseParserError) -> Refusal:
     """What an exception of botocore means."""
     if isinstance(error, ClientError):
         return _answered(error)
@@ -201,7 +205,7 @@ _NO_LOGIN = (
 _NEVER_LEFT = (EndpointConnectionError, ConnectTimeoutError, ProxyConnectionError, ParamValidationError)
 
 
-def _unanswered(error: BotoCoreError) -> Refusal:
+def _unanswered(error: BotoCoreError | ResponseParserError) -> Refusal:
     code, message = type(error).__name__, plain(error)
     if isinstance(error, _NO_LOGIN):
         return Refusal(Kind.CREDENTIALS, code, message, may_have_happened=False)

@@ -12,12 +12,12 @@ from typing import Any
 
 import botocore.session
 from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError, InvalidRegionError, ProfileNotFound
+from botocore.exceptions import BotoCoreError, InvalidRegionError, ProfileNotFound
 
 from berth.aws.credentials import check_world, login_error, resolve, stay_offline
 from berth.aws.guards import Power, guard
 from berth.aws.identity import Identity, Rehearsal
-from berth.aws.refusals import Kind, refusal_of
+from berth.aws.refusals import CALL_ERRORS, Kind, refusal_of
 from berth.aws.worlds import Yard, check_endpoints, check_environment, declared_yard, is_aws
 from berth.aws.yard_clock import HEADER, FollowingClock
 from berth.terms.clock import Clock
@@ -213,9 +213,12 @@ def _own_region(session: botocore.session.Session, environ: Mapping[str, str]) -
 def _caller(clients: _Clients, region: str, profile: str | None) -> tuple[str, str]:
     try:
         answer = clients.client("sts", region, Power.READ).get_caller_identity()
-    except (ClientError, BotoCoreError) as problem:
+    except CALL_ERRORS as problem:
         refusal = refusal_of(problem)
         if refusal.kind in {Kind.CREDENTIALS, Kind.NOT_ALLOWED}:
             raise login_error(problem, profile) from None
         raise BerthError(refusal.exit_code, f"the caller's identity could not be asked: {refusal}") from None
-    return str(answer["Account"]), str(answer["Arn"])
+    account, arn = answer.get("Account"), answer.get("Arn")
+    if not account or not arn:
+        raise BerthError(ExitCode.INCOMPLETE, "the service did not say who the caller is")
+    return str(account), str(arn)

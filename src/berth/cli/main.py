@@ -8,7 +8,6 @@ import traceback
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Annotated
 
 import typer
@@ -81,8 +80,7 @@ def _yard(context: typer.Context) -> int | None:
 
 def _register_verbs() -> None:
     for verb in VERBS:
-        if find_spec(f"berth.cli.{verb}") is not None:
-            import_module(f"berth.cli.{verb}").register(app)
+        import_module(f"berth.cli.{verb}").register(app)
 
 
 _register_verbs()

@@ -8,9 +8,7 @@ from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from botocore.exceptions import BotoCoreError, ClientError
-
-from berth.aws.refusals import Kind, Refusal, refusal_of
+from berth.aws.refusals import CALL_ERRORS, Kind, Refusal, refusal_of
 from berth.aws.session import Door
 from berth.aws.zones import zone_ids
 from berth.planner.offers import Offer, PlaceAnswer, PlaceOutcome, Query, Segment
@@ -57,10 +55,13 @@ def search_place(query: Query, sagemaker: Any, ec2: Any, *, now: Callable[[], da
     """Ask one Region. `now` is asked after the answer came: it is the offers' age."""
     try:
         found = search_offers(query, sagemaker)
-    except (ClientError, BotoCoreError) as problem:
+    except CALL_ERRORS as problem:
         return _refused(query, refusal_of(problem), now())
     names, unnamed = _zones(ec2) if found else ({}, "")
     seen_at = now()
+    if found is None:
+        why = "the answer holds no list of offerings, which is not the same as an empty one"
+        return PlaceAnswer(query.way, query.region, PlaceOutcome.FAILED, seen_at, why)
     offers, unread = read_offers(found, query, names, seen_at)
     detail = "; ".join(part for part in (unread, unnamed) if part)
     if offers:
@@ -69,8 +70,11 @@ def search_place(query: Query, sagemaker: Any, ec2: Any, *, now: Callable[[], da
     return PlaceAnswer(query.way, query.region, outcome, seen_at, detail)
 
 
-def search_offers(query: Query, sagemaker: Any) -> Sequence[Mapping[str, Any]]:
-    """The service's own offerings for `query`. Raises what botocore raises. Searching is free and unpaged."""
+def search_offers(query: Query, sagemaker: Any) -> Sequence[Mapping[str, Any]] | None:
+    """The service's own offerings for `query`; None where the answer lacks the list (a malformed body does).
+
+    Raises what botocore raises (CALL_ERRORS). Searching is free and unpaged.
+    """
     asked: dict[str, Any] = {
         "InstanceType": query.instance_type,
         "InstanceCount": query.count,
@@ -81,7 +85,8 @@ def search_offers(query: Query, sagemaker: Any) -> Sequence[Mapping[str, Any]]:
         asked["StartTimeAfter"] = query.start_after
     if query.end_before is not None:
         asked["EndTimeBefore"] = query.end_before
-    return list(sagemaker.search_training_plan_offerings(**asked).get("TrainingPlanOfferings") or ())
+    found = sagemaker.search_training_plan_offerings(**asked).get("TrainingPlanOfferings")
+    return found if isinstance(found, list) else None
 
 
 def read_offers(
@@ -149,7 +154,7 @@ def _fee(raw: Mapping[str, Any]) -> Money | None:
 def _zones(ec2: Any) -> tuple[Mapping[str, str], str]:
     try:
         return zone_ids(ec2), ""
-    except (ClientError, BotoCoreError) as problem:
+    except CALL_ERRORS as problem:
         return {}, f"zone ids not known ({refusal_of(problem).code})"
 
 
