@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from functools import cache
@@ -29,12 +30,7 @@ DAY = timedelta(days=1)
 
 def only(*keys: str) -> Fleet:
     """The rehearsal fleet with some of its pools."""
-    return Fleet(**{**vars_of(FLEET), "pools": {key: FLEET.pools[key] for key in keys}})
-
-
-def vars_of(fleet: Fleet) -> dict[str, object]:
-    """The fields of a fleet."""
-    return {name: getattr(fleet, name) for name in fleet.__dataclass_fields__}
+    return replace(FLEET, pools={key: FLEET.pools[key] for key in keys})
 
 
 @cache
@@ -102,7 +98,7 @@ def test_people_buy_on_weekdays_in_office_hours() -> None:
 
 def test_without_demand_nobody_comes() -> None:
     """A fleet without the section has no outside account."""
-    quiet = Fleet(**{**vars_of(FLEET), "demand": None})
+    quiet = replace(FLEET, demand=None)
     assert arrivals_between(quiet, NOW - DAY, NOW) == []
     assert backlog(quiet, NOW) == []
 
@@ -180,6 +176,21 @@ def test_virginia_has_a_day_to_sell_for_every_day_of_two_years(hardware: str) ->
             offers = market.offers("us-east-1", f"ml.{hardware}", 1, target)
             assert [offer.window for offer in offers] == [Window(starts, starts + DAY)], starts
     assert starts == datetime(2027, 12, 31, 11, 30, tzinfo=UTC)
+
+
+def test_hosts_that_are_kept_free_stay_free_however_much_is_wanted() -> None:
+    """What saves the last host is the fleet file's number and not a mild demand: at load 5 it decides."""
+    fleet = only("use1-az6/trn1.32xlarge")
+    assert fleet.demand is not None
+    for keep_free, expected in ((1, 0), (0, 20)):
+        settings = DemandSettings(fleet.demand.seed, (DemandLevel(None, None, Decimal(5), keep_free),))
+        market = Market(replace(fleet, demand=settings), NOW)
+        without = 0
+        for _ in range(60):
+            market.run_to(market.now + DAY)
+            without += not market.offers("us-east-1", "ml.trn1.32xlarge", 1)
+        assert without >= expected
+        assert keep_free == 0 or without == 0
 
 
 def test_offers_differ_by_day_and_place() -> None:

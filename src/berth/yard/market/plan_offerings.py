@@ -156,7 +156,7 @@ def _candidates(query: CheckedQuery, issued_at: datetime, payment_delay: timedel
 def _free_windows(
     pool: Pool, count: int, candidates: _Candidates, calendars: FleetCalendars
 ) -> Iterator[tuple[Numbers, int]]:
-    """Candidates in which `count` hosts of the pool are free, at most three of each kind, with how many are."""
+    """Candidates in which `count` hosts of the pool are free, at most three of each kind; how many are."""
     if count % pool.unit:
         return
     booked = [(calendars.pool(pool.key), pool.shares.reservable)]
