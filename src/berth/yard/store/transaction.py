@@ -117,7 +117,7 @@ class Transaction:
         )  # fmt: skip
 
     def timer(self, due: datetime, kind: str, subject: str, rank: int) -> None:
-        """Let `kind` happen to `subject` at `due` on the yard's clock; at one instant the lower rank first."""
+        """Let `kind` happen to `subject` at `due`, yard time; at one instant the lower rank comes first."""
         self.insert("timers", due_us=to_micros(due), rank=rank, kind=kind, subject=subject)
 
     def drop_timers(self, subject: str) -> None:
