@@ -14,16 +14,16 @@ from berth.terms.instants import from_micros, to_micros
 from berth.terms.window import Window
 from berth.yard.assembly import Yard
 from berth.yard.data_folder import DataFolder
-from berth.yard.engines.engine import Engine, Report
+from berth.yard.engines.engine import Engine, EngineRefused, Report
 from berth.yard.engines.provisioner import FetchModel, Order, Provisioner
 from berth.yard.faults import Faults
 from berth.yard.fleet.calendars import FleetCalendars
 from berth.yard.fleet.fleet import Fleet
 from berth.yard.fleet.zones import ZoneNames
 from berth.yard.identity.accounts import access_keys, add_account
-from berth.yard.lifecycle.clock import YardClock
+from berth.yard.lifecycle.clock import ClockRefused, YardClock
 from berth.yard.lifecycle.timers import Timekeeper, Timer
-from berth.yard.market import outside
+from berth.yard.market import bookings, outside
 from berth.yard.services import catalogue
 from berth.yard.services.sagemaker.endpoint_life import come_back, take_report
 from berth.yard.services.sagemaker.plan_life import PLAN_TIMERS
@@ -40,7 +40,7 @@ class FleetChanged(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Doors:
-    """What the yard takes from outside: its engine, how artefacts are fetched, time, ids, and the writer's kind.
+    """What the yard takes from outside: engine, how artefacts are fetched, time, ids, the writer's kind.
 
     `engine` is given where to report. A simulation hands in `threaded=False`: then every change happens at
     once, in the caller's thread.
@@ -69,20 +69,29 @@ def open_yard(folder: DataFolder, fleet: Fleet, clock: str, doors: Doors) -> Ope
     """Open the yard of `folder` (prepared and locked by the caller).
 
     `clock` is `real` or an instant in ISO 8601; a folder keeps the clock it has. Raises NewerSchema,
-    ClockRefused, FleetChanged.
+    ClockRefused, FleetChanged, EngineRefused.
     """
     connection = connect(folder.store)
-    migrate(connection, MIGRATIONS)
-    start = Transaction(connection, doors.real.now(), doors.ids)
-    connection.execute("BEGIN IMMEDIATE")
-    yard_clock = YardClock.open(start, doors.real, clock)
-    start.now, start.now_us = yard_clock.now(), to_micros(yard_clock.now())
-    key = _offering_key(start)
-    if not access_keys(start):
-        add_account(start, FIRST_ACCOUNT)
-    calendars = _calendars(start, fleet)
-    outside.begin_demand(start, fleet, calendars)
-    connection.execute("COMMIT")
+    try:
+        migrate(connection, MIGRATIONS)
+        start = Transaction(connection, doors.real.now(), doors.ids)
+        connection.execute("BEGIN IMMEDIATE")
+        _check_kind(start, fleet)
+        yard_clock = YardClock.open(start, doors.real, clock)
+        if yard_clock.stopped and not fleet.is_rehearsal:
+            raise ClockRefused("only a rehearsal's clock can stand still; this fleet owns real machines")
+        start.now, start.now_us = yard_clock.now(), to_micros(yard_clock.now())
+        key = _offering_key(start)
+        if not access_keys(start):
+            add_account(start, FIRST_ACCOUNT)
+        accounts = len(access_keys(start))
+        calendars = _calendars(start, fleet)
+        outside.begin_demand(start, fleet, calendars)
+        bookings.begin_days(start)
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.close()  # which rolls back
+        raise
 
     body = GroupCommit(connection, yard_clock.now, doors.ids)
     writer: Writer = ThreadWriter(body) if doors.threaded else SerialWriter(body)
@@ -92,6 +101,13 @@ def open_yard(folder: DataFolder, fleet: Fleet, clock: str, doors: Doors) -> Ope
         writer.submit(lambda tx: take_report(tx, yard, news))
 
     engine = doors.engine(report)
+    try:
+        engine.allow_accounts(accounts)
+    except EngineRefused:
+        engine.close()
+        writer.close()
+        connection.close()
+        raise
     provisioner = Provisioner(engine, folder.models, _orders_reader(folder.store), doors.fetch, report)
     yard = Yard(
         fleet=fleet, calendars=calendars, zone_names=_zone_names(fleet), offering_key=key, clock=yard_clock,
@@ -123,11 +139,24 @@ def _timers(yard: Yard) -> dict[str, Timer]:
 
     kinds = {kind: Timer(bind(play), touches) for kind, (play, touches) in PLAN_TIMERS.items()}
     fleet, calendars = yard.fleet, yard.calendars
-    kinds[outside.DAY_TIMER] = Timer(lambda tx, _: outside.play_day(tx, fleet, calendars))
+    kinds[bookings.DAY_TIMER] = Timer(lambda tx, _: bookings.play_day(tx, calendars))
+    kinds[outside.DAY_TIMER] = Timer(lambda tx, subject: outside.play_day(tx, fleet, subject))
     kinds[outside.ARRIVAL_TIMER] = Timer(
         lambda tx, subject: outside.play_arrival(tx, fleet, calendars, subject)
     )
     return kinds
+
+
+def _check_kind(tx: Transaction, fleet: Fleet) -> None:
+    """A folder belongs to a rehearsal or to real machines for good. Raises FleetChanged."""
+    row = tx.one("SELECT value FROM meta WHERE key = 'kind'")
+    if row is None:
+        tx.insert("meta", key="kind", value=fleet.kind.value)
+    elif row["value"] != fleet.kind.value:
+        raise FleetChanged(
+            f"this data folder is of kind {row['value']!r} and the fleet file of kind {fleet.kind.value!r}:"
+            " start it on another folder with --data"
+        )
 
 
 def _offering_key(tx: Transaction) -> bytes:
@@ -191,6 +220,6 @@ def _orders(rows: Reading, endpoint_arn: str) -> list[Order]:
             model=row["model"],
             config=row["config"],
             variant=row["name"],
-        )  # fmt: skip
+        )
         for row in found
     ]

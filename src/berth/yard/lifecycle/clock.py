@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 
 from berth.terms.clock import Clock
 from berth.terms.instants import from_micros, iso, parse_instant, to_micros
 from berth.yard.store.transaction import Reading, Transaction
 
 REAL = "real"
+# A yard's clock stands between these: long before SageMaker, and before dates run out for what it reckons.
+EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)
+LATEST = datetime(2200, 1, 1, tzinfo=UTC)
 
 
 class ClockRefused(ValueError):
@@ -30,10 +33,15 @@ class YardClock:
     def open(cls, rows: Transaction, real: Clock, setting: str) -> YardClock:
         """The clock of a data folder: as it was left, else as `setting` (`real`, or an instant) says.
 
-        Raises ClockRefused when the folder has a clock and `setting` contradicts it.
+        A folder whose clock was stopped goes on from where it stood, whatever instant `setting` names. Raises
+        ClockRefused when the folder's clock is real and `setting` an instant, or the instant makes no sense.
         """
         kept = rows.one("SELECT value FROM meta WHERE key = 'clock'")
         wanted = None if setting == REAL else parse_instant(setting)
+        if wanted is not None and not EARLIEST <= wanted < LATEST:
+            raise ClockRefused(
+                f"a clock stands between {iso(EARLIEST)} and {iso(LATEST)}, not at {iso(wanted)}"
+            )
         if kept is None:
             rows.insert("meta", key="clock", value=REAL if wanted is None else str(to_micros(wanted)))
             return cls(real, wanted)
@@ -60,6 +68,8 @@ class YardClock:
             raise ClockRefused("the clock is real and cannot be moved; start the yard with --clock TIME")
         if to < stands:
             raise ClockRefused(f"the clock stands at {iso(stands)} and never goes back to {iso(to)}")
+        if to >= LATEST:
+            raise ClockRefused(f"the clock goes no further than {iso(LATEST)}, not to {iso(to)}")
         return stands
 
     def move(self, tx: Transaction, to: datetime) -> None:

@@ -10,7 +10,7 @@ import logging
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import IntEnum
 
 from berth.terms.clock import Clock
@@ -23,6 +23,7 @@ log = logging.getLogger(__name__)
 
 PLAYED_AT_ONCE = 256
 ENGINE_PATIENCE_S = 900.0
+LONGEST_REST_S = 30.0
 
 
 class Rank(IntEnum):
@@ -37,7 +38,7 @@ class Rank(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Timer:
-    """How one kind of timer is played. `touches_process` makes a moving clock wait for the engine after it."""
+    """How one kind of timer is played; with `touches_process` a moving clock then waits for the engine."""
 
     play: Callable[[Transaction, str], None]
     touches_process: bool = False
@@ -78,7 +79,7 @@ class Timekeeper:
 
     # -- one step ----------------------------------------------------------------------------------------
     def step(self, until: datetime) -> Played:
-        """Play the next timers due by `until` in one transaction, at most up to one that touches a process."""
+        """Play the next timers due by `until` in one transaction, up to the first that touches a process."""
         return self._writer.submit(lambda tx: self._play_some(tx, until)).result()
 
     def _play_some(self, tx: Transaction, until: datetime) -> Played:
@@ -143,18 +144,19 @@ class Timekeeper:
     def _loop(self, next_due: Callable[[], datetime | None]) -> None:
         while not self._stop.is_set():
             self._wake.clear()
-            due = next_due()
-            now = self._clock.now()
-            if due is None or due > now:
-                rest = timedelta(seconds=30) if due is None else due - now
-                self._wake.wait(min(rest.total_seconds(), 30.0))
-                continue
             try:
-                self.step(now)
+                due = next_due()
+                now = self._clock.now()
+                if due is not None and due <= now:
+                    self.step(now)
+                    continue
             except Exception:
                 # The timer's row is still there; a disk that is full now may not be later.
                 log.exception("a timer could not be played; trying again in a second")
                 self._stop.wait(1.0)
+                continue
+            rest = LONGEST_REST_S if due is None else (due - now).total_seconds()
+            self._wake.wait(min(rest, LONGEST_REST_S))
 
     def close(self) -> None:
         """End the thread."""

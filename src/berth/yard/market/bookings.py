@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from berth.terms.instants import from_micros, to_micros
 from berth.terms.window import Window
+from berth.yard.fleet.calendar import day_after, day_start
 from berth.yard.fleet.calendars import FleetCalendars
-from berth.yard.store.transaction import Transaction
+from berth.yard.lifecycle.timers import Rank
+from berth.yard.store.transaction import Row, Transaction
 
 KEPT_AFTER_END = timedelta(days=2)
+DAY_TIMER = "calendar-day"
 
 
 def book(
     tx: Transaction,
     calendars: FleetCalendars,
+    *,
     pool: str,
     face: str | None,
     window: Window,
@@ -37,24 +41,29 @@ def book(
 def unbook(tx: Transaction, calendars: FleetCalendars, holder: str) -> None:
     """Take every promise to `holder` back, from the rows and from the calendar."""
     for row in tx.all("SELECT * FROM bookings WHERE holder = ?", holder):
-        _release(tx, calendars, row["pool"], row["face"], row["start_us"], row["end_us"], row["count"])
+        _release(tx, calendars, row)
     tx.run("DELETE FROM bookings WHERE holder = ?", holder)
 
 
-def _release(
-    tx: Transaction,
-    calendars: FleetCalendars,
-    pool: str,
-    face: str | None,
-    start_us: int,
-    end_us: int,
-    count: int,
-) -> None:
-    window = Window(from_micros(start_us), from_micros(end_us))
+def _release(tx: Transaction, calendars: FleetCalendars, row: Row) -> None:
+    pool, face, count = row["pool"], row["face"], row["count"]
+    window = Window(from_micros(row["start_us"]), from_micros(row["end_us"]))
     tx.keep(
         lambda: calendars.release(pool, face, window, count),
         lambda: calendars.commit(pool, face, window, count),
     )
+
+
+def begin_days(tx: Transaction) -> None:
+    """See to it that a timer rolls the calendars every day, with or without demand. Again is fine."""
+    if tx.one("SELECT 1 FROM timers WHERE kind = ?", DAY_TIMER) is None:
+        tx.timer(day_start(day_after(tx.now)), DAY_TIMER, "calendars", Rank.START)
+
+
+def play_day(tx: Transaction, calendars: FleetCalendars) -> None:
+    """A day of the calendars begins (11:30 UTC): forget what is long over, set the next day's timer."""
+    forget_past(tx, calendars)
+    begin_days(tx)
 
 
 def forget_past(tx: Transaction, calendars: FleetCalendars) -> None:

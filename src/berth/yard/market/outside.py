@@ -1,7 +1,7 @@
 """The outside account at work: its wishes become purchases through the same admission as everybody's.
 
-Once an office day a timer draws that day's wishes (`demand`) and sets one timer for each; a wish is granted or
-not at its own instant. A fresh yard first grants what would have been bought before it began.
+Once an office day a timer draws that day's wishes (`demand`) and sets one timer for each; a wish is granted
+or not at its own instant. A fresh yard first grants what would have been bought before it began.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from berth.yard.fleet.calendars import FleetCalendars
 from berth.yard.fleet.fleet import Fleet
 from berth.yard.lifecycle.timers import Rank
 from berth.yard.market.admission import admit_outside
-from berth.yard.market.bookings import book, forget_past
+from berth.yard.market.bookings import book
 from berth.yard.market.demand import OFFICE_OFFSET, Arrival, arrivals_between, backlog
 from berth.yard.store.transaction import Transaction
 
@@ -25,7 +25,7 @@ _DAY = timedelta(days=1)
 
 
 def begin_demand(tx: Transaction, fleet: Fleet, calendars: FleetCalendars) -> None:
-    """In a fresh yard: grant the backlog and set the timers of the rest of this office day and of the next."""
+    """In a fresh yard: grant the backlog, set the timers of the rest of this office day and of the next."""
     if fleet.demand is None or tx.one("SELECT 1 FROM meta WHERE key = 'demand-begun'") is not None:
         return
     tx.insert("meta", key="demand-begun", value=str(tx.now_us))
@@ -40,16 +40,16 @@ def next_office_day(now: datetime) -> datetime:
     return today if today > now else today + _DAY
 
 
-def play_day(tx: Transaction, fleet: Fleet, calendars: FleetCalendars) -> None:
-    """An office day begins: draw its wishes; forget what is long over."""
-    forget_past(tx, calendars)
-    _set_timers(tx, fleet, tx.now, tx.now + _DAY)
+def play_day(tx: Transaction, fleet: Fleet, subject: str) -> None:
+    """An office day begins: draw its wishes, and those of the days that passed while no yard ran."""
+    _set_timers(tx, fleet, from_micros(int(subject)), next_office_day(tx.now))
 
 
 def _set_timers(tx: Transaction, fleet: Fleet, start: datetime, end: datetime) -> None:
     for arrival in arrivals_between(fleet, start, end):
-        tx.timer(arrival.at, ARRIVAL_TIMER, _write(arrival), Rank.DEMAND)
-    tx.timer(end, DAY_TIMER, HOLDER, Rank.DEMAND)
+        if arrival.window.end > tx.now:
+            tx.timer(arrival.at, ARRIVAL_TIMER, _write(arrival), Rank.DEMAND)
+    tx.timer(end, DAY_TIMER, str(to_micros(end)), Rank.DEMAND)
 
 
 def play_arrival(tx: Transaction, fleet: Fleet, calendars: FleetCalendars, subject: str) -> None:
@@ -62,8 +62,12 @@ def _grant(tx: Transaction, fleet: Fleet, calendars: FleetCalendars, arrival: Ar
     level = fleet.demand.level_of(pool) if fleet.demand is not None and pool is not None else None
     if pool is None or level is None:  # the fleet file changed since the wish was drawn
         return
+    if arrival.window.end <= tx.now:  # a yard on real time was down until it was over
+        return
     if admit_outside(pool, arrival.window, arrival.count, keep_free=level.keep_free, calendars=calendars):
-        book(tx, calendars, pool.key, None, arrival.window, arrival.count, HOLDER)
+        book(
+            tx, calendars, pool=pool.key, face=None, window=arrival.window, count=arrival.count, holder=HOLDER
+        )
 
 
 def _write(arrival: Arrival) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from berth.terms.instants import to_micros
@@ -16,6 +17,9 @@ from berth.yard.market.bookings import book
 from berth.yard.services.arns import sagemaker_arn
 from berth.yard.services.sagemaker.plan_life import arm_window, begin_plan, bill
 from berth.yard.store.transaction import Row, Transaction
+
+_NAME = re.compile(r"[a-zA-Z0-9](-*[a-zA-Z0-9])*")  # of the model
+NAME_MAX = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +43,13 @@ def seed_training_plan(tx: Transaction, yard: Yard, seed: PlanSeed) -> str:
         raise ValueError(f"no state {seed.state!r}; there are {', '.join(TRAINING_PLAN.moves)}")
     if seed.count < 1:
         raise ValueError("count must be at least 1")
-    _check_state(tx, seed)
+    if not _NAME.fullmatch(seed.name) or len(seed.name) > NAME_MAX:
+        raise ValueError(
+            f"no name for a training plan: {seed.name!r}; letters, digits and - inside, at most 64"
+        )
+    if seed.fee.amount < 0:
+        raise ValueError(f"a fee is not negative: {seed.fee}")
+    _check_state(tx, yard, seed)
     arn = sagemaker_arn(seed.region, seed.account, "training-plan", seed.name)
     if tx.one("SELECT 1 FROM training_plans WHERE arn = ?", arn) is not None:
         raise ValueError(f"a plan named {seed.name!r} exists already")
@@ -54,17 +64,20 @@ def seed_training_plan(tx: Transaction, yard: Yard, seed: PlanSeed) -> str:
         offering_id="tpo-seeded", created_us=tx.now_us,
     )  # fmt: skip
     if live:
-        book(tx, yard.calendars, pool.key, SAGEMAKER, seed.window, seed.count, arn)
+        book(
+            tx, yard.calendars, pool=pool.key, face=SAGEMAKER, window=seed.window, count=seed.count,
+            holder=arn,
+        )  # fmt: skip
     tx.event(arn, "training-plan", "seeded", account_id=seed.account, region=seed.region, to_state=seed.state)
     _arm(tx, yard, seed, arn)
     return arn
 
 
-def _check_state(tx: Transaction, seed: PlanSeed) -> None:
+def _check_state(tx: Transaction, yard: Yard, seed: PlanSeed) -> None:
     """A state must go with the window, or the timers would ask for moves that the table lacks."""
     begun, over = seed.window.start <= tx.now, seed.window.end <= tx.now
     fits = {
-        "Pending": not begun,
+        "Pending": seed.window.start > tx.now + yard.fleet.payment_delay,
         "Scheduled": not begun,
         "Active": begun and not over,
         "Expired": over,

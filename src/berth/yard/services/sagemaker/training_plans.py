@@ -110,7 +110,7 @@ def fee_text(fee: Money) -> str:
 # -- buy -------------------------------------------------------------------------------------------------
 @writes("sagemaker", "CreateTrainingPlan")
 def create_training_plan(call: Call, yard: Yard, tx: Transaction) -> dict[str, Any]:
-    """Takes the hosts and bills the fee in one transaction; payment itself follows `payment_delay` later.
+    """Takes the hosts now; the fee is paid, and billed, `payment_delay` later.
 
     There is no idempotency token, on AWS or here: only the name keeps a second call from buying again.
     """
@@ -132,7 +132,10 @@ def create_training_plan(call: Call, yard: Yard, tx: Transaction) -> dict[str, A
         end_us=to_micros(window.end), fee_micros=fee.micros, currency=fee.currency,
         offering_id=params["TrainingPlanOfferingId"], created_us=tx.now_us,
     )  # fmt: skip
-    book(tx, yard.calendars, granted.pool.key, SAGEMAKER, window, granted.terms.count, arn)
+    book(
+        tx, yard.calendars, pool=granted.pool.key, face=SAGEMAKER, window=window,
+        count=granted.terms.count, holder=arn,
+    )  # fmt: skip
     tag(tx, arn, params.get("Tags", []))
     tx.event(
         arn, "training-plan", f"bought for {fee}",
