@@ -58,10 +58,10 @@ def _twelve_digits(ids: IdSource) -> str:
 
 
 def access_keys(rows: Reading) -> dict[str, AccessKey]:
-    """Every key there is, by its id."""
+    """Every key there is, by its id, the oldest first."""
     found = rows.all(
         "SELECT access_key_id, secret, account_id, name FROM access_keys JOIN accounts USING (account_id)"
-        " ORDER BY access_keys.created_us, access_key_id"
+        " ORDER BY key_number"
     )
     return {
         row["access_key_id"]: AccessKey(

@@ -14,6 +14,7 @@ from berth.yard.identity.accounts import Account
 from berth.yard.services.arns import read_arn
 
 _OWNED = frozenset({"sagemaker", "ec2"})  # roles, images and keys of other accounts may well be named
+_FREE_TEXT = frozenset({"Environment", "Tags"})  # what stands there is the caller's own affair
 
 
 def authorise(account: Account, service: str, operation: str, params: Mapping[str, Any]) -> None:
@@ -41,8 +42,9 @@ def _arns(value: Any) -> Iterator[str]:
         if value.startswith("arn:"):
             yield value
     elif isinstance(value, Mapping):
-        for item in value.values():
-            yield from _arns(item)
+        for name, item in value.items():
+            if name not in _FREE_TEXT:
+                yield from _arns(item)
     elif isinstance(value, list):
         for item in value:
             yield from _arns(item)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 from collections.abc import Sequence
 from typing import Any
@@ -19,15 +18,25 @@ def write_token(scope: str, key: Sequence[Value]) -> str:
     return base64.urlsafe_b64encode(json.dumps([scope, *key]).encode()).decode()
 
 
-def read_token(token: str, scope: str) -> list[Value]:
-    """The key in a NextToken. Raises ValidationException for any other text or another listing's token."""
+def read_token(token: str, scope: str, parts: int) -> list[Value]:
+    """The key of `parts` values in a NextToken. Raises ValidationException for any other text, and for the
+    token of another listing."""
     try:
         found = json.loads(base64.urlsafe_b64decode(token.encode()))
-        if isinstance(found, list) and found and found[0] == scope:
-            return found[1:]
-    except (ValueError, binascii.Error, RecursionError):
-        pass
+    except (ValueError, RecursionError):  # not base64, not UTF-8, not JSON
+        found = None
+    if isinstance(found, list) and found[:1] == [scope] and len(found) == parts + 1:
+        key = found[1:]
+        if all(_can_be_bound(value) for value in key):
+            return key
     raise ServiceError("ValidationException", "Invalid pagination token given.")
+
+
+def _can_be_bound(value: object) -> bool:
+    """Whether SQLite takes it: somebody may have made the token up."""
+    if isinstance(value, str):
+        return value.isprintable()
+    return type(value) is int and -(2**63) <= value < 2**63
 
 
 def page(
@@ -44,13 +53,13 @@ def page(
 ) -> tuple[list[Row], str | None]:
     """One page of `table`, sorted by (`sort_column`, name), and the token of the next or None.
 
-    `params` holds NextToken and MaxResults as AWS has them. `table`, `where` and `sort_column` come from code.
+    `params` holds NextToken and MaxResults as AWS has them; `table`, `where`, `sort_column` come from code.
     """
     size = int(params.get("MaxResults", size_default))
     scope = f"{scope}/{sort_column}/{'d' if descending else 'a'}"
     clauses, bound = list(where), list(values)
     if params.get("NextToken"):
-        key = read_token(params["NextToken"], scope)
+        key = read_token(params["NextToken"], scope, 2)
         clauses.append(f"({sort_column}, name) {'<' if descending else '>'} (?, ?)")
         bound += key
     order = "DESC" if descending else "ASC"

@@ -1,4 +1,4 @@
-"""What becomes of an endpoint by itself: its containers report, its plan is reclaimed, the yard comes back."""
+"""What becomes of an endpoint by itself: containers report, its plan is reclaimed, the yard comes back."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _ready(tx: Transaction, row: Row, key: str) -> None:
 
 
 def _died(tx: Transaction, yard: Yard, row: Row, variant: Row, reason: str) -> None:
-    """SageMaker replaces an unhealthy instance by itself; after a few deaths in a row this yard gives up."""
+    """SageMaker replaces an unhealthy instance by itself; at the fifth death this yard gives up."""
     if variant["deaths"] + 1 >= DEATHS_MAX:
         fail_endpoint(tx, yard, row["arn"], f"{reason} (died {DEATHS_MAX} times)")
         return

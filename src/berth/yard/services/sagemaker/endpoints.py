@@ -94,7 +94,7 @@ def _add_variant(call: Call, tx: Transaction, arn: str, variant: Mapping[str, An
 
 @writes("sagemaker", "DeleteEndpoint")
 def delete_endpoint(call: Call, yard: Yard, tx: Transaction) -> dict[str, Any]:
-    """Refused while Creating or Updating, as AWS does; the instances are free once the container has ended."""
+    """Refused while Creating or Updating, as on AWS; instances are free once the container has ended."""
     row = find_endpoint(call, tx, call.params["EndpointName"])
     if row["status"] in _IN_PROGRESS:
         raise ServiceError("ValidationException", f'Cannot update in-progress endpoint "{row["arn"]}".')

@@ -13,7 +13,7 @@ from berth.yard.store.transaction import Reading
 
 
 def plan_holdings(call: Call, rows: Reading, instance_type: str) -> Holdings:
-    """The account's plans in the Region that are neither Expired nor Failed, and their instances of the type."""
+    """The account's plans in the Region, neither Expired nor Failed, and their instances of the type."""
     row = rows.one(
         "SELECT count(*) AS plans, coalesce(sum(CASE WHEN instance_type = ? THEN count END), 0) AS instances"
         " FROM training_plans WHERE account_id = ? AND region = ?"

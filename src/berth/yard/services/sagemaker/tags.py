@@ -65,7 +65,7 @@ def list_tags(call: Call, yard: Yard, rows: Reading) -> dict[str, Any]:
     arn = call.params["ResourceArn"]
     _own(call, rows, arn)
     scope = f"tags/{arn}"
-    after = read_token(call.params["NextToken"], scope)[0] if call.params.get("NextToken") else ""
+    after = read_token(call.params["NextToken"], scope, 1)[0] if call.params.get("NextToken") else ""
     size = int(call.params.get("MaxResults", TAGS_MAX))
     found = rows.all(
         "SELECT * FROM tags WHERE arn = ? AND key > ? ORDER BY key LIMIT ?", arn, after, size + 1

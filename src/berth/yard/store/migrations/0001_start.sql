@@ -12,12 +12,14 @@ CREATE TABLE accounts (
     created_us INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+-- In the order in which they were made: a clock that stands still gives several the same instant.
 CREATE TABLE access_keys (
-    access_key_id TEXT PRIMARY KEY,
+    key_number    INTEGER PRIMARY KEY,
+    access_key_id TEXT NOT NULL UNIQUE,
     account_id    TEXT NOT NULL REFERENCES accounts,
     secret        TEXT NOT NULL,
     created_us    INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
+) STRICT;
 
 -- What will happen, and when. A timer's row goes in the transaction that plays it.
 CREATE TABLE timers (
