@@ -46,7 +46,11 @@ _NOT_AWS = Response(404, {"content-type": "text/plain"}, b"This is a yard: it sp
 
 
 class TooLarge(Exception):
-    """The body is larger than anything served."""
+    """The body is larger than anything served. `request` is the request without it."""
+
+    def __init__(self, request: Request) -> None:
+        super().__init__(f"a body of more than {BODY_MAX} bytes")
+        self.request = request
 
 
 class Gone(Exception):
@@ -74,6 +78,7 @@ class App:
     def __init__(
         self,
         yard: Yard,
+        *,
         writer: Writer,
         reader: Reader,
         calls: CallLog,
@@ -95,8 +100,8 @@ class App:
         try:
             exchange = Exchange(await _read(scope, receive), str(uuid.uuid4()))
             response = await self._answer(exchange)
-        except TooLarge:
-            response = Response(413, {"content-type": "text/plain"}, b"Request entity too large\n")
+        except TooLarge as fault:
+            response = _too_large(fault.request)
         except Gone:
             return
         if exchange is not None and exchange.cut:
@@ -186,10 +191,15 @@ class App:
             await self._after(exchange, key.account.account_id)
         except ServiceError as error:
             outcome = error
+        except Exception:
+            self._note(exchange, key, region, "InternalFailure")
+            raise
         if not logged:
-            code = outcome.code if isinstance(outcome, ServiceError) else "ok"
-            self._calls.note(self._record(exchange, key.account.account_id, region, False, code))
+            self._note(exchange, key, region, outcome.code if isinstance(outcome, ServiceError) else "ok")
         return outcome
+
+    def _note(self, exchange: Exchange, key: AccessKey, region: str, code: str) -> None:
+        self._calls.note(self._record(exchange, key.account.account_id, region, False, code))
 
     def _throttle(self, exchange: Exchange, key: AccessKey, region: str) -> None:
         account_id = key.account.account_id
@@ -312,11 +322,24 @@ def _claim(request: Request) -> tuple[Claim | None, SignatureProblem | None]:
         return None, problem
 
 
+def _too_large(request: Request) -> Response:
+    """The refusal in the language of the service that the headers tell."""
+    claim, _ = _claim(request)
+    service = guess_service(request) or (claim.service if claim else None)
+    if service not in _SIGNING_NAMES:
+        return Response(413, {"content-type": "text/plain"}, b"Request entity too large\n")
+    message = f"The request is larger than {BODY_MAX} bytes."
+    return load(service).error(
+        ServiceError("RequestEntityTooLargeException", message, status=413), str(uuid.uuid4())
+    )
+
+
 async def _read(scope: Message, receive: Receive) -> Request:
     headers: dict[str, str] = {}
     for raw_name, raw_value in scope["headers"]:
         name, value = raw_name.decode("latin-1"), raw_value.decode("latin-1")
         headers[name] = f"{headers[name]},{value}" if name in headers else value
+    path, query = scope["raw_path"].decode("latin-1"), scope["query_string"].decode("latin-1")
     parts: list[bytes] = []
     size = 0
     while True:
@@ -326,11 +349,10 @@ async def _read(scope: Message, receive: Receive) -> Request:
         parts.append(message.get("body", b""))
         size += len(parts[-1])
         if size > BODY_MAX:
-            raise TooLarge
+            raise TooLarge(Request(scope["method"], path, query, headers, b""))
         if not message.get("more_body"):
             break
-    path = scope["raw_path"].decode("latin-1")
-    return Request(scope["method"], path, scope["query_string"].decode("latin-1"), headers, b"".join(parts))
+    return Request(scope["method"], path, query, headers, b"".join(parts))
 
 
 async def _send(send: Send, response: Response, yard_time: str) -> None:

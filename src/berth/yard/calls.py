@@ -1,4 +1,4 @@
-"""The log of accepted calls: who asked for what, and how it ended. Tests and people read it (`berth yard log`)."""
+"""The log of accepted calls: who asked for what, and how it ended (`berth yard log`)."""
 
 from __future__ import annotations
 
@@ -54,8 +54,10 @@ class CallLog:
 
     def note(self, record: CallRecord) -> None:
         """Remember a call that wrote nothing."""
-        self._waiting.append(record)
-        if len(self._waiting) >= FLUSH_AT:
+        with self._lock:
+            self._waiting.append(record)
+            full = len(self._waiting) >= FLUSH_AT
+        if full:
             self.flush()
 
     def flush(self) -> Any:

@@ -1,4 +1,4 @@
-"""A running yard: one process, one event loop, two listeners (AWS's APIs on a port, administration on a socket)."""
+"""A running yard: one process, one event loop, two listeners: AWS's APIs on a port, admin on a socket."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import signal
 import socket
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-
 from typing import Any
 
 import uvicorn
@@ -33,12 +32,13 @@ from berth.yard.throttles import Throttles
 log = logging.getLogger(__name__)
 
 FLUSH_EVERY_S = 0.5
+STOP_PATIENCE_S = 3  # what has not been answered so long after `stop` is cut off
 HOST = "127.0.0.1"
 
 
 @dataclass(frozen=True, slots=True)
 class Listening:
-    """What the server listens on, bound before anything else so that a port that is taken is said at once."""
+    """What the server listens on, bound before all else so that a port that is taken is said at once."""
 
     aws: socket.socket
     admin: socket.socket
@@ -51,7 +51,7 @@ class Listening:
 
 
 def bind(folder: DataFolder, port: int) -> Listening:
-    """Bind the AWS port on loopback (0 = any free one) and the admin socket with mode 0600. Raises OSError."""
+    """Bind the AWS port on loopback (0 = any free one) and the admin socket, mode 0600. Raises OSError."""
     aws = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     aws.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     aws.bind((HOST, port))
@@ -86,6 +86,7 @@ def _uvicorn(app: Any, protocol: type[asyncio.Protocol]) -> _Server:
         uvicorn.Config(
             app, http=protocol, loop="none", ws="none", lifespan="off", log_config=None, access_log=False,
             server_header=False, date_header=True, timeout_keep_alive=75, backlog=1024, proxy_headers=False,
+            timeout_graceful_shutdown=STOP_PATIENCE_S,
         )
     )  # fmt: skip
 
@@ -114,6 +115,7 @@ class Server:
         opened: OpenYard,
         folder: DataFolder,
         listening: Listening,
+        *,
         s3_url: str | None,
         real: Clock,
         ready: Callable[[], None],
@@ -126,7 +128,10 @@ class Server:
         keys = KeyRing(opened)
         self._calls = CallLog(opened.writer)
         throttles = Throttles(opened.yard.fleet)
-        app = App(opened.yard, opened.writer, opened.reader, self._calls, throttles, keys)
+        app = App(
+            opened.yard, writer=opened.writer, reader=opened.reader, calls=self._calls,
+            throttles=throttles, keys=keys,
+        )  # fmt: skip
         self._facts = {
             "version": __version__,
             "fleet": opened.yard.fleet.name,
@@ -137,14 +142,9 @@ class Server:
         }
         self._addresses = Addresses(listening.url, s3_url)
         desk = Desk(
-            opened.yard,
-            opened.writer,
-            opened.timekeeper,
-            self._calls,
-            self._addresses,
-            self._facts,
-            keys.refresh,
-        )
+            opened.yard, writer=opened.writer, timekeeper=opened.timekeeper, calls=self._calls,
+            addresses=self._addresses, facts=self._facts, refresh_keys=keys.refresh,
+        )  # fmt: skip
         self._aws = _uvicorn(app, CuttableProtocol)
         self._admin = _uvicorn(make_admin(desk, self._stop.set), HttpToolsProtocol)
 
@@ -153,6 +153,8 @@ class Server:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stop.set)
+        # Before the first request: a container started by one must not be taken for one from before.
+        await asyncio.to_thread(self._opened.restart)
         serving = [
             asyncio.create_task(self._aws.serve(sockets=[self._listening.aws])),
             asyncio.create_task(self._admin.serve(sockets=[self._listening.admin])),
@@ -160,7 +162,6 @@ class Server:
         while not (self._aws.started and self._admin.started):
             await asyncio.sleep(0.002)
         os.chmod(self._folder.admin_socket, 0o600)
-        await asyncio.to_thread(self._opened.restart)
         if not self._opened.yard.clock.stopped:
             self._opened.timekeeper.run_in_thread(self._next_due)
         self._folder.announce({**self._facts, "url": self._addresses.url, "s3_url": self._addresses.s3_url})

@@ -32,10 +32,9 @@ class Throttles:
 def throttling_error(service: str, operation: str, account_id: str) -> tuple[str, str, int]:
     """Code, message and HTTP status of a throttled call (EC2 Developer Guide, "Request throttling")."""
     if service == "ec2":
-        return (
-            "RequestLimitExceeded",
+        message = (
             f"Request limit exceeded. Account {account_id} has been throttled on ec2:{operation} because it"
-            " exceeded its request rate limit.",
-            503,
+            " exceeded its request rate limit."
         )
+        return "RequestLimitExceeded", message, 503
     return "ThrottlingException", "Rate exceeded", 400
