@@ -82,6 +82,14 @@ class DataFolder:
         except OSError as problem:
             raise FolderUnusable(f"cannot use {self.path}: {problem}") from None
 
+    def keep_fleet(self, text: str) -> None:
+        """Keep a fleet file, all at once and for this user only: it may hold keys."""
+        draft = self.fleet.with_suffix(".new")
+        draft.unlink(missing_ok=True)
+        draft.touch(mode=0o600)
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(self.fleet)
+
     def lock(self) -> int:
         """Claim the folder for this process until the returned descriptor closes. Raises FolderInUse.
 

@@ -1,17 +1,21 @@
 """Faults on demand: what a rehearsal does wrong when it is told to.
 
-A fault is armed with `berth yard fault KIND`, for an operation (or all), an account (or all), a number of
+A fault is armed with `berth yard fault arm KIND`, for an operation (or all), an account (or all), a number of
 times (or until cleared). The kinds are the troubles of docs/internals/faults.md; none exists outside a
 rehearsal, and a rehearsal never de-duplicates requests, so a client's resends show.
 """
 
 from __future__ import annotations
 
+import re
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from fnmatch import fnmatchcase
+from typing import Any
+
+from berth.yard.services.operation import served
 
 
 class FaultKind(StrEnum):
@@ -44,6 +48,63 @@ class Fault:
     def meets(self, operation: str, account_id: str) -> bool:
         """Whether the fault concerns this call."""
         return fnmatchcase(operation, self.operation) and self.account_id in (None, account_id)
+
+
+# Kinds that are a condition and not an event: nothing uses them up, they hold until they are cleared.
+STANDING = frozenset({FaultKind.LAG, FaultKind.PRICE_CHANGE})
+# Kinds that can meet one operation only.
+_ONLY_AT = {
+    FaultKind.GONE: "CreateTrainingPlan",
+    FaultKind.PAYMENT_FAILURE: "CreateTrainingPlan",
+    FaultKind.PRICE_CHANGE: "SearchTrainingPlanOfferings",
+}
+_NUMBERS = frozenset({FaultKind.STALL, FaultKind.LAG, FaultKind.PRICE_CHANGE})
+_NAMES = frozenset({FaultKind.ABSENT_MEMBERS, FaultKind.UNKNOWN_VALUES})
+AMOUNT_MAX = 100_000
+
+
+def read_fault(body: Mapping[str, Any], account_id: str | None, fault_id: int) -> Fault:
+    """A fault as somebody asks for it: `kind`, `operation`, `times`, `amount`. Raises ValueError.
+
+    What could never happen is refused, since a fault that stays away looks like a client that copes.
+    """
+    try:
+        kind = FaultKind(str(body.get("kind")))
+    except ValueError:
+        known = ", ".join(kind.value for kind in FaultKind)
+        raise ValueError(f"no fault {body.get('kind')!r}; there are: {known}") from None
+    operation = str(body.get("operation") or "*")
+    _check_operation(kind, operation)
+    times = body.get("times")
+    if times is not None and (type(times) is not int or times < 1):
+        raise ValueError("times must be a whole number from 1, or absent for until cleared")
+    amount = str(body.get("amount") or "")
+    _check_amount(kind, amount)
+    return Fault(fault_id, kind, operation, account_id, None if kind in STANDING else times, amount)
+
+
+def _check_operation(kind: FaultKind, operation: str) -> None:
+    served_names = sorted({name for _, name in served()})
+    only = _ONLY_AT.get(kind)
+    if not any(fnmatchcase(name, operation) for name in ([only] if only else served_names)):
+        what = f"{kind.value} concerns {only}" if only else f"served are {', '.join(served_names)}"
+        raise ValueError(f"no operation matches {operation!r}: {what}")
+
+
+def _check_amount(kind: FaultKind, amount: str) -> None:
+    if kind in _NAMES:
+        if not amount.strip(", "):
+            raise ValueError(f"{kind.value} needs an amount: the names of members, comma separated")
+    elif kind not in _NUMBERS:
+        if amount:
+            raise ValueError(f"{kind.value} takes no amount")
+    elif amount and not (_NUMBER.fullmatch(amount) and 0 < float(amount) < AMOUNT_MAX):
+        raise ValueError(
+            f"{kind.value}: amount must be a number above zero and below {AMOUNT_MAX}, not {amount!r}"
+        )
+
+
+_NUMBER = re.compile(r"\d{1,9}(\.\d{1,9})?", re.ASCII)
 
 
 class Faults:

@@ -45,7 +45,7 @@ def _answering(desk: Desk, work: Work) -> Handler:
         try:
             body = await _body(request) if request.method == "POST" else {}
             return JSONResponse(await run_in_threadpool(work, desk, request, body))
-        except (Refused, ValueError, TimeoutError) as problem:
+        except (Refused, ValueError, OverflowError, TimeoutError) as problem:
             return JSONResponse({"error": str(problem)}, status_code=400)
 
     handle.__doc__ = work.__doc__

@@ -43,11 +43,14 @@ def ask(admin_socket: Path, method: str, path: str, body: Any = None, **query: A
             body=json.dumps(body) if body is not None else None,
         )
         response = connection.getresponse()
-        answer = json.loads(response.read())
+        text = response.read()
     except (FileNotFoundError, ConnectionRefusedError):
         raise NoYard(f"no yard runs on {admin_socket.parent}") from None
+    except (ConnectionError, http.client.HTTPException):
+        raise NoYard(f"the yard on {admin_socket.parent} ended before it answered") from None
     finally:
         connection.close()
+    answer = json.loads(text) if response.headers.get_content_type() == "application/json" else {}
     if response.status >= 400:
-        raise AdminRefused(str(answer.get("error", answer)))
+        raise AdminRefused(str(answer.get("error") or f"{response.status} {response.reason}"))
     return answer

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -16,9 +16,9 @@ from berth.terms.window import Window
 from berth.yard.assembly import Yard
 from berth.yard.calls import CallLog
 from berth.yard.engines.engine import EngineRefused
-from berth.yard.faults import Fault, FaultKind
+from berth.yard.faults import read_fault
 from berth.yard.identity.accounts import AccessKey, AccountExists, access_keys, add_account
-from berth.yard.lifecycle.clock import ClockRefused
+from berth.yard.lifecycle.clock import EARLIEST, LATEST, ClockRefused
 from berth.yard.lifecycle.timers import Timekeeper
 from berth.yard.services.sagemaker.plan_seed import PlanSeed, seed_training_plan
 from berth.yard.store.transaction import Reading, Row
@@ -34,28 +34,28 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """How the yard is reached: base URLs without a slash at the end. `s3_url` None = no S3 beside this yard."""
+    """How the yard is reached: base URLs without a slash at the end; `s3_url` None = no S3 beside it."""
 
     url: str
     s3_url: str | None
 
 
 class Desk:
-    """The operator's desk of one running yard. Methods may be called from any thread; they wait for the writer.
+    """The operator's desk of one running yard. Any thread may call its methods; they wait for the writer.
 
-    `accounts_changed` is called after an account was added; it may refuse by raising ValueError (an engine
-    that cannot keep accounts apart), in which case nothing was added.
+    `refresh_keys` is called after an account was added.
     """
 
     def __init__(
         self,
         yard: Yard,
+        *,
         writer: Writer,
         timekeeper: Timekeeper,
         calls: CallLog,
         addresses: Addresses,
         facts: Mapping[str, Any],
-        refresh_keys: Any,
+        refresh_keys: Callable[[], None],
     ) -> None:
         self._yard = yard
         self._writer = writer
@@ -117,23 +117,28 @@ class Desk:
 
     def environment(self, account: str | None) -> dict[str, str]:
         """The variables for an AWS client; `account` is a name or id, None the first account."""
-        keys: Mapping[str, AccessKey] = self._read(access_keys)
-        found = [key for key in keys.values() if account in (None, key.account.name, key.account.account_id)]
-        if not found:
-            raise Refused(f"no account {account!r}; add it with: berth yard account add {account}")
+        key = self._key_of(account)
         region = next(iter(self._yard.fleet.regions))
         urls = [self._addresses.url, *([self._addresses.s3_url] if self._addresses.s3_url else [])]
         environment = {
             "AWS_ENDPOINT_URL": self._addresses.url,
             "BERTH_YARD": " ".join(urls),
-            "AWS_ACCESS_KEY_ID": found[0].access_key_id,
-            "AWS_SECRET_ACCESS_KEY": found[0].secret,
+            "AWS_ACCESS_KEY_ID": key.access_key_id,
+            "AWS_SECRET_ACCESS_KEY": key.secret,
             "AWS_REGION": region,
             "AWS_DEFAULT_REGION": region,
         }
         if self._addresses.s3_url:
             environment["AWS_ENDPOINT_URL_S3"] = self._addresses.s3_url
         return environment
+
+    def _key_of(self, account: str | None) -> AccessKey:
+        """The oldest key of the account of that name or id; None = the first account. Raises Refused."""
+        keys: Mapping[str, AccessKey] = self._read(access_keys)
+        for key in keys.values():
+            if account in (None, key.account.name, key.account.account_id):
+                return key
+        raise Refused(f"no account {account!r}; add it with: berth yard account add NAME")
 
     # -- time --------------------------------------------------------------------------------------------
     def clock(self) -> dict[str, Any]:
@@ -167,38 +172,13 @@ class Desk:
     def arm_fault(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Arm a fault; see `FaultKind` for the kinds and what `amount` means. Raises Refused."""
         self._rehearsal("faults")
+        account = self._key_of(str(body["account"])).account.account_id if body.get("account") else None
         try:
-            kind = FaultKind(str(body.get("kind")))
-        except ValueError:
-            raise Refused(
-                f"no fault {body.get('kind')!r}; there are: {', '.join(kind.value for kind in FaultKind)}"
-            ) from None
-        times = body.get("times")
-        if times is not None and (not isinstance(times, int) or times < 1):
-            raise Refused("times must be a whole number from 1, or absent for until cleared")
-        fault = Fault(
-            int(self._yard.ids.hex(8), 16),
-            kind,
-            str(body.get("operation") or "*"),
-            str(body["account"]) if body.get("account") else None,
-            times,
-            str(body.get("amount") or ""),
-        )
-        self._check_amount(fault)
+            fault = read_fault(body, account, int(self._yard.ids.hex(8), 16))
+        except ValueError as problem:
+            raise Refused(str(problem)) from None
         self._yard.faults.arm(fault)
         return asdict(fault)
-
-    @staticmethod
-    def _check_amount(fault: Fault) -> None:
-        if fault.kind in (FaultKind.ABSENT_MEMBERS, FaultKind.UNKNOWN_VALUES) and not fault.amount:
-            raise Refused(f"{fault.kind.value} needs an amount: the names of members, comma separated")
-        if fault.kind in (FaultKind.STALL, FaultKind.LAG, FaultKind.PRICE_CHANGE) and fault.amount:
-            try:
-                good = 0 < float(fault.amount) < 100_000
-            except ValueError:
-                good = False
-            if not good:
-                raise Refused(f"{fault.kind.value}: amount must be a number above zero, not {fault.amount!r}")
 
     def clear_faults(self) -> dict[str, int]:
         """Disarm all."""
@@ -210,7 +190,7 @@ class Desk:
         rows = self._read(
             lambda tx: tx.all(
                 "SELECT * FROM events WHERE event_id > ? ORDER BY event_id LIMIT ?",
-                after,
+                _bounded(after),
                 min(limit, LIMIT_MAX),
             )
         )
@@ -219,21 +199,23 @@ class Desk:
     def calls(self, after: int, limit: int, operation: str | None) -> list[dict[str, Any]]:
         """Accepted calls after number `after`, oldest first; only those of `operation` when given."""
         self._calls.flush().result()
-        sql = "SELECT * FROM calls WHERE call_id > ?" + (" AND operation = ?" if operation else "")
-        values = (after, operation) if operation else (after,)
         rows = self._read(
-            lambda tx: tx.all(f"{sql} ORDER BY call_id LIMIT ?", *values, min(limit, LIMIT_MAX))
-        )
+            lambda tx: tx.all(
+                "SELECT * FROM calls WHERE call_id > ?1 AND (?2 IS NULL OR operation = ?2)"
+                " ORDER BY call_id LIMIT ?3",
+                _bounded(after), operation, min(limit, LIMIT_MAX),
+            )
+        )  # fmt: skip
         return [_shown(row) for row in rows]
 
     def ledger(self, account: str | None) -> list[dict[str, Any]]:
         """What was billed, oldest first; of one account (name or id) when given."""
 
+        account_id = self._key_of(account).account.account_id if account else None
+
         def read(rows: Reading) -> list[Row]:
             return rows.all(
-                "SELECT ledger.* FROM ledger LEFT JOIN accounts USING (account_id)"
-                " WHERE ?1 IS NULL OR ?1 IN (ledger.account_id, accounts.name) ORDER BY entry_id",
-                account,
+                "SELECT * FROM ledger WHERE ?1 IS NULL OR account_id = ?1 ORDER BY entry_id", account_id
             )
 
         entries = []
@@ -251,12 +233,14 @@ class Desk:
         state = str(body.get("state", "Active"))
         start = _start_of(state, now) if "start" not in body else parse_instant(str(body["start"]))
         span = parse_duration(str(body.get("duration", "24h")))
+        if not EARLIEST <= start < LATEST or span > LATEST - start:
+            raise Refused(f"a window lies between {iso(EARLIEST)} and {iso(LATEST)}")
         seed = PlanSeed(
-            account=str(body.get("account") or self.accounts()[0]["account"]),
+            account=self._key_of(str(body["account"]) if body.get("account") else None).account.account_id,
             region=str(body.get("region", "us-east-1")),
             name=str(body.get("name", "seeded")),
             instance_type=str(body.get("instance_type", "ml.trn1.32xlarge")),
-            count=int(body.get("count", 1)),
+            count=_whole(body.get("count", 1)),
             target=Target(str(body.get("target", "endpoint"))),
             window=Window(start, start + span),
             fee=Money.parse(str(body.get("fee", "228.77"))),
@@ -270,6 +254,17 @@ class Desk:
 def _start_of(state: str, now: datetime) -> datetime:
     """A start that goes with the state: running since an hour, over since a day, or tomorrow."""
     return now + {"Active": timedelta(hours=-1), "Expired": timedelta(days=-2)}.get(state, timedelta(days=1))
+
+
+def _whole(value: object) -> int:
+    if type(value) is not int:
+        raise Refused(f"count must be a whole number, not {value!r}")
+    return value
+
+
+def _bounded(number: int) -> int:
+    """What SQLite takes; no table has more rows than that."""
+    return min(number, 2**63 - 1)
 
 
 def _shown(row: Row) -> dict[str, Any]:

@@ -243,7 +243,7 @@ def account_list(data: Data = None, as_json: AsJson = False) -> None:
 
 
 @fault_app.command("arm")
-def fault_arm(
+def fault_arm(  # noqa: PLR0917 - a command line's options, given by name
     kind: Annotated[str, typer.Argument(help="lost-reply, error-after-commit, stall, throttle, gone, ...")],
     operation: Annotated[str, typer.Option("--operation", help="Operation name; * is a wildcard.")] = "*",
     account: Annotated[str | None, typer.Option("--account", help="Only calls of this account id.")] = None,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, MutableMapping
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,8 @@ def build_server(
 ) -> tuple[Callable[[], Server], Callable[[], None]]:
     """What makes the server (inside its event loop), and what closes everything. Raises BerthError."""
     folder = settings.folder
-    fleet = choose_fleet(settings)
+    fleet, text = choose_fleet(settings)
+    forget_aws(os.environ)
     try:
         listening = bind(folder, settings.port)
     except OSError as problem:
@@ -53,10 +55,12 @@ def build_server(
         if companion is not None:
             companion.close()
         raise BerthError(ExitCode.BAD_REQUEST, str(problem)) from None
+    if text is not None:
+        folder.keep_fleet(text)
 
     def make() -> Server:
         s3_url = companion.url if companion is not None else None
-        return Server(opened, folder, listening, s3_url, real, ready)
+        return Server(opened, folder, listening, s3_url=s3_url, real=real, ready=ready)
 
     def close() -> None:
         opened.close()
@@ -66,27 +70,39 @@ def build_server(
     return make, close
 
 
-def choose_fleet(settings: StartSettings) -> Fleet:
+def forget_aws(environ: MutableMapping[str, str]) -> None:
+    """Take every trace of somebody's AWS out of the yard's environment: profiles, keys, endpoints, files.
+
+    All that a yard knows of AWS is in its fleet file, so a rehearsal cannot reach AWS, and no profile that
+    happens to be set can break it.
+    """
+    for name in [name for name in environ if name.startswith("AWS_")]:
+        del environ[name]
+    environ["AWS_CONFIG_FILE"] = environ["AWS_SHARED_CREDENTIALS_FILE"] = os.devnull
+    environ["AWS_EC2_METADATA_DISABLED"] = "true"
+
+
+def choose_fleet(settings: StartSettings) -> tuple[Fleet, str | None]:
     """The fleet of `--fleet`, else the one that the folder was started with last, else the shipped rehearsal.
 
-    The file is copied into the folder, so that a yard can be started again without it.
+    With it the text of the file, None for the shipped one: it is kept in the folder once the yard is open, so
+    that a yard can be started again without the file. Raises BerthError.
     """
     kept = settings.folder.fleet
     try:
         if settings.fleet_file is not None:
             text = settings.fleet_file.read_text(encoding="utf-8")
-            fleet = load_fleet(text, str(settings.fleet_file))
-            kept.write_text(text, encoding="utf-8")
-            return fleet
+            return load_fleet(text, str(settings.fleet_file)), text
         if kept.exists():
-            return load_fleet(kept.read_text(encoding="utf-8"), str(kept))
+            text = kept.read_text(encoding="utf-8")
+            return load_fleet(text, str(kept)), text
     except SettingsError as problem:
         raise BerthError(ExitCode.BAD_REQUEST, str(problem), "mend the fleet file") from None
     except (OSError, UnicodeDecodeError) as problem:
         raise BerthError(
             ExitCode.BAD_REQUEST, f"cannot read {settings.fleet_file or kept}: {problem}"
         ) from None
-    return rehearsal_fleet()
+    return rehearsal_fleet(), None
 
 
 def make_engine(folder: DataFolder, fleet: Fleet, report: Callable[[Report], None]) -> Engine:
@@ -102,8 +118,8 @@ def make_engine(folder: DataFolder, fleet: Fleet, report: Callable[[Report], Non
 
 
 class Fetcher:
-    """Fetches artefacts: in a rehearsal from the S3 beside the yard and from no other, else with the account's
-    credentials of the fleet file."""
+    """Fetches artefacts: in a rehearsal from the S3 beside the yard and from no other, else with the
+    account's credentials of the fleet file."""
 
     def __init__(self, fleet: Fleet, companion: S3Companion | None) -> None:
         self._fleet = fleet
@@ -119,13 +135,14 @@ class Fetcher:
         if self._companion is not None:
             return boto3.client(
                 "s3", endpoint_url=self._companion.url, region_name=order.region,
-                aws_access_key_id="YARD", aws_secret_access_key="YARD",
+                aws_access_key_id="YARD", aws_secret_access_key="YARD",  # noqa: S106 - anybody's
             )  # fmt: skip
         settings = self._fleet.s3
         keys = settings.credentials.get(order.account_id) if settings is not None else None
         if settings is None or keys is None:
             raise ArtefactProblem(
-                f"Could not fetch model data: the fleet file has no S3 credentials for account {order.account_id}"
+                "Could not fetch model data: the fleet file has no S3 credentials for account"
+                f" {order.account_id}"
             )
         return boto3.client(
             "s3", endpoint_url=settings.endpoint_url, region_name=order.region,

@@ -1,7 +1,8 @@
 """The pytest fixture `yard`: a rehearsal of one's own for a test.
 
-It comes with the package (entry point `pytest11`); a project that tests capacity code needs nothing more than
-`gpu-berth[yard]` among its test dependencies. Works under pytest-xdist: every yard has its own folder and port.
+It comes with the package (entry point `pytest11`); a project that tests capacity code needs nothing more
+than `gpu-berth[yard]` among its test dependencies. Works under pytest-xdist: every yard has its own folder and
+port.
 
     def test_buys_once(yard):
         yard.fault("lost-reply", "CreateTrainingPlan")
@@ -31,7 +32,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _short_folder() -> Path:
-    """A folder with a short path: the admin socket's must stay under 108 bytes, pytest's own may be longer."""
+    """A folder with a short path: the admin socket's must stay under 108 bytes; pytest's may be longer."""
     return Path(tempfile.mkdtemp(prefix="yard-"))
 
 

@@ -47,7 +47,7 @@ class YardClockHandle:
 
 
 class Clients:
-    """boto3 clients for the yard: `clients.sagemaker`, `clients.ec2`, `clients("sagemaker", region="us-west-2")`.
+    """boto3 clients for the yard: `clients.sagemaker`, `clients("ec2", region="us-west-2")`.
 
     Made with the yard's keys alone, whatever the environment holds. Attempts are boto3's own default.
     """
