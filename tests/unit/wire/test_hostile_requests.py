@@ -102,6 +102,8 @@ def test_deep_documents_are_told_from_long_ones() -> None:
     """Brackets inside strings, and many shallow ones, are no depth."""
     json_in.decode(json.dumps({"a": "[" * 1000, "b": [[]] * 1000}).encode())
     json_in.decode(b'{"a": "\\\\", "b": ' + b"[" * 60 + b"]" * 60 + b"}")
+    with pytest.raises(json_in.JsonFault, match="deeper than 64"):
+        json_in.decode(b'{"a": "\\\\", "b": ' + b"[" * 64 + b"]" * 64 + b"}")
 
 
 def test_of_a_name_given_twice_the_last_counts() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import hmac
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -17,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from berth.yard.wire import sigv4
+from berth.yard.wire.canonical import canonical_path
 from berth.yard.wire.http import Request
 from berth.yard.wire.refusals import tolerance_of
 from berth.yard.wire.sigv4 import SignatureFault, SignatureProblem, Verifier, read_claim
@@ -205,7 +207,39 @@ def test_a_header_sent_twice_is_signed_as_its_values_with_a_comma() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("path", "canonical"),
+    [("", "/"), ("/", "/"), ("//", "/"), ("/a//b", "/a/b"), ("/a/./b/../c", "/a/c"), ("/../..", "/"),
+     ("/a/", "/a/"), ("/a/.", "/a"), ("/a%20b", "/a%2520b"), ("/a~_-.", "/a~_-.")],
+)  # fmt: skip
+def test_paths_are_normalised_and_encoded_once_more(path: str, canonical: str) -> None:
+    """As for every service but S3."""
+    assert canonical_path(path) == canonical
+
+
 # What does not hold.
+
+
+@pytest.mark.parametrize("left_out", ["host", "x-amz-target"])
+def test_a_signature_that_leaves_out_what_it_must_cover_is_refused(left_out: str) -> None:
+    """Even where it is right for what it does cover: the rest could be anything."""
+    request = sign()
+    claim = read_claim(request)
+    claim = replace(claim, signed_headers=tuple(name for name in claim.signed_headers if name != left_out))
+    text = sigv4.string_to_sign(request, claim, hashlib.sha256(request.body).hexdigest())
+    key = sigv4.day_key(SECRET, claim.date, claim.region, claim.service)
+    claim = replace(claim, signature=hmac.new(key, text.encode(), hashlib.sha256).hexdigest())
+    with pytest.raises(SignatureProblem) as caught:
+        Verifier().check(request, claim, SECRET, datetime.now(UTC), FIVE_MINUTES)
+    assert caught.value.fault is SignatureFault.INCOMPLETE
+    assert left_out in caught.value.detail.lower()
+
+
+def test_a_hash_that_is_not_the_bodys_is_named() -> None:
+    """The signature is right, for another body."""
+    request = sign(headers=JAVASCRIPT)
+    with pytest.raises(SignatureProblem, match="SHA-256 of the request's body"):
+        check(replace(request, body=b"another"))
 
 
 def _header(name: str, change: Callable[[str], str]) -> Callable[[Request], Request]:
@@ -293,6 +327,14 @@ def test_one_change_and_a_presigned_request_does_not_hold(old: str, new: str) ->
     assert old in request.query
     changed = replace(request, query=request.query.replace(old, new, 1))
     assert fault_of(changed) in {SignatureFault.MISMATCH, SignatureFault.INCOMPLETE}
+
+
+def test_a_credential_of_another_day_is_named() -> None:
+    """In AWS's words, so that whoever writes a signer finds the fault."""
+    request = MUTATIONS["scope's day"](sign())
+    with pytest.raises(SignatureProblem, match="Date in Credential scope does not match") as caught:
+        read_claim(request)
+    assert caught.value.fault is SignatureFault.SCOPE
 
 
 def test_another_secret_does_not_fit() -> None:

@@ -34,7 +34,8 @@ def canonical_path(path: str) -> str:
             del kept[-1:]
         elif segment not in {"", "."}:
             kept.append(segment)
-    ends_in_slash = path.endswith(("/", "/.", "/..")) and kept
+    # As both SDKs do, and unlike RFC 3986, `/a/.` is `/a` and not `/a/`.
+    ends_in_slash = path.endswith("/") and kept
     return quote("/" + "/".join(kept) + ("/" if ends_in_slash else ""), safe="/~")
 
 

@@ -267,7 +267,8 @@ class Verifier:
         if key is None:
             key = day_key(*scope)
         text = string_to_sign(request, claim, payload_hash)
-        expected = hmac.digest(key, text.encode("utf-8"), "sha256").hex()
+        # `hmac.digest` would be one call, and takes nearly twice as long (OpenSSL 3 looks the hash up anew).
+        expected = hmac.new(key, text.encode("utf-8"), hashlib.sha256).hexdigest()
         given = claim.signature if _SIGNATURE.fullmatch(claim.signature) else ""
         if not hmac.compare_digest(expected, given):
             raise SignatureProblem(SignatureFault.MISMATCH, MISMATCH_TEXT)
@@ -331,7 +332,7 @@ def day_key(secret: str, date: str, region: str, service: str) -> bytes:
     """The key that signs one day's requests of one Region and service."""
     key = f"AWS4{secret}".encode()
     for part in (date, region, service, "aws4_request"):
-        key = hmac.digest(key, part.encode("utf-8"), "sha256")
+        key = hmac.new(key, part.encode("utf-8"), hashlib.sha256).digest()
     return key
 
 
