@@ -46,10 +46,8 @@ def _root(
     """Get GPUs for a window of time: compare, buy once, run in it, clear up."""
 
 
-@app.command("exit-codes")
-def _exit_codes() -> None:
-    """Show what each exit code means."""
-    typer.echo(table())
+for _verb in VERBS:
+    import_module(f"berth.cli.{_verb}").register(app)
 
 
 @app.command(
@@ -78,12 +76,10 @@ def _yard(context: typer.Context) -> int | None:
     return result
 
 
-def _register_verbs() -> None:
-    for verb in VERBS:
-        import_module(f"berth.cli.{verb}").register(app)
-
-
-_register_verbs()
+@app.command("exit-codes")
+def _exit_codes() -> None:
+    """Show what each exit code means."""
+    typer.echo(table())
 
 
 def main(argv: Sequence[str] | None = None) -> None:

@@ -1,0 +1,170 @@
+"""`berth plan` against a started yard: what it shows, what it remembers, what it never does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from berth.aws.guards import PAID
+from berth.cli.main import run
+from berth.planner.plan import Plan
+from berth.terms.outcomes import ExitCode
+from berth.yard.testing.process import YardProcess
+
+NEED = Path(__file__).parents[2] / "examples" / "inference-before-launch" / "need.toml"
+FIXED = ("--start", "2026-12-02T11:30Z", "--time-zone", "Europe/Berlin")
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[YardProcess]:
+    """One yard for the tests of this file, its clock standing on 1 December 2026, 09:00Z."""
+    with YardProcess(tmp_path_factory.mktemp("y")) as yard:
+        yield yard
+
+
+@pytest.fixture
+def berth(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Any:
+    """`berth(yard, "plan", ...)`: exit code, stdout and stderr of the command in the yard's environment."""
+    monkeypatch.setenv("BERTH_HOME", str(tmp_path))
+
+    def call(yard: YardProcess, *arguments: object, account: str | None = None) -> tuple[int, str, str]:
+        for name, value in yard.environment_of(account).items():
+            monkeypatch.setenv(name, value)
+        capsys.readouterr()
+        code = run([str(a) for a in arguments])
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return call
+
+
+Berth = Callable[..., tuple[int, str, str]]
+
+
+def test_the_article_in_80_columns(here: YardProcess, berth: Berth) -> None:
+    """One Trainium instance for a day: fee, usable hours, break-even, price of an accelerator hour."""
+    code, out, err = berth(here, "plan", NEED, *FIXED)
+    assert (code, err) == (ExitCode.DONE, "")
+    lines = out.splitlines()
+    assert lines[0].startswith(f"REHEARSAL  yard {here.url[7:]}, its clock Tue 2026-12-01 09:00Z.")
+    for said in (
+        "BEST   eval-1#1  training plan  $228.77 now, no refund, no cancel",
+        "pays from 8 h 02 min of serving: 34 % of the 23 h 30 min you can use",
+        "Wed 2 11:30-Thu 3 11:30  23:30        228.77   0.608",
+        "669.68 [1]   1.781",
+        "NO capacity-block   EC2 only, cannot serve an endpoint",
+        "berth buy eval-1#1 --max 228.77",
+    ):
+        assert said in out
+    assert max(map(len, lines)) <= 80
+
+
+def test_json_is_the_whole_plan_and_nothing_else(here: YardProcess, berth: Berth, tmp_path: Path) -> None:
+    """`berth.plan/1` on stdout, the first line on stderr; the journal holds the same plan for `buy`."""
+    from berth.orders.journal import open_journal
+
+    code, out, err = berth(here, "plan", NEED, *FIXED, "--json")
+    assert code == ExitCode.DONE
+    plan = Plan.from_json(json.loads(out))
+    assert err.startswith("REHEARSAL")
+    assert plan.rehearsal == here.url
+    assert plan.best is not None
+    assert plan.best.offer.segments[0].zone_id is not None
+    journal = open_journal(tmp_path / "journal.sqlite", here.url[7:])
+    assert plan.account is not None
+    assert journal.recall_plan(plan.account, "eval-1") == json.loads(out)
+    journal.close()
+
+
+def test_zone_ids_are_the_same_for_every_account(here: YardProcess, berth: Berth) -> None:
+    """A second account sees other zone names for the same zones; plans speak of ids."""
+    name = here.account("second")["account"]
+    places = []
+    for account in (None, name):
+        _, out, _ = berth(here, "plan", NEED, *FIXED, "--json", account=account)
+        (segment,) = json.loads(out)["choices"][0]["offer"]["segments"]
+        places.append((segment["zone_id"], segment["zone_name"]))
+    assert places[0][0] == places[1][0]
+
+
+def test_reading_never_spends(here: YardProcess, berth: Berth) -> None:
+    """Whatever is planned, well or badly: no paid call reaches the yard (field fault 9)."""
+    before = len(here.ledger)
+    berth(here, "plan", NEED, "--region", "us-east-1", "--region", "us-west-2", "--ways")
+    berth(here, "plan", NEED, "--count", "3")
+    berth(here, "plan", NEED, "--target", "instances", "--type", "p5.48xlarge")
+    berth(here, "show")
+    berth(here, "exit-codes")
+    assert {call["operation"] for call in here.log} & PAID == set()
+    assert len(here.ledger) == before
+
+
+def test_a_bad_need_sends_nothing(here: YardProcess, berth: Berth, tmp_path: Path) -> None:
+    """Everything wrong is told before the yard hears a word."""
+    need = tmp_path / "need.toml"
+    need.write_text(NEED.read_text().replace('"24h"', '"183d"').replace("count = 1", "count = 65"))
+    before = len(here.log)
+    code, out, err = berth(here, "plan", need)
+    assert (code, out) == (ExitCode.BAD_REQUEST, "")
+    assert "count: plans are sold in 1, 2, 4" in err
+    assert "duration: must be from 1 h to 182 days, not 183 d" in err
+    assert err.splitlines()[-1] == "nothing was spent"
+    assert len(here.log) == before
+
+
+FAULTS = [
+    ("throttle", "", ExitCode.THROTTLED, "throttled"),
+    ("malformed-body", "", ExitCode.INCOMPLETE, "failed"),
+]
+
+
+@pytest.mark.parametrize(("kind", "amount", "code", "said"), FAULTS, ids=[f[0] for f in FAULTS])
+def test_what_could_not_be_asked_is_not_called_sold_out(
+    here: YardProcess, berth: Berth, kind: str, amount: str, code: ExitCode, said: str
+) -> None:
+    """A place that did not answer makes the plan incomplete, with an exit code of its own."""
+    here.fault(kind, "SearchTrainingPlanOfferings", times=None, amount=amount)
+    try:
+        ended, out, err = berth(here, "plan", NEED, *FIXED)
+    finally:
+        here.clear_faults()
+    assert ended == code
+    assert f"INCOMPLETE, 0 of 1: us-east-1 {said}" in out
+    assert "sale" not in out
+    assert err.splitlines()[-1] == "nothing was spent"
+
+
+@pytest.mark.parametrize("kind", ["absent-members", "unknown-values"])
+@pytest.mark.parametrize("member", ["UpfrontFee", "AvailabilityZone", "CurrencyCode", "TargetResources"])
+def test_missing_and_unknown_members_crash_nothing(
+    here: YardProcess, berth: Berth, kind: str, member: str
+) -> None:
+    """Whatever AWS leaves out or adds, a plan comes out, and no unknown price leads it."""
+    here.fault(kind, "SearchTrainingPlanOfferings", times=1, amount=member)
+    try:
+        code, out, err = berth(here, "plan", NEED, *FIXED, "--json")
+    finally:
+        here.clear_faults()
+    assert code in {ExitCode.DONE, ExitCode.NO_CAPACITY, ExitCode.INCOMPLETE}, err
+    plan = Plan.from_json(json.loads(out))
+    totals = [choice.cost.total is None for choice in plan.choices]
+    assert totals == sorted(totals)
+
+
+@pytest.mark.yard(clock="2027-03-02T02:10:00Z")
+def test_today_in_los_angeles_is_not_yesterday(yard: YardProcess, berth: Berth) -> None:
+    """Field fault 52: "start today, end 5 March" finds the offering that ends on 5 March, 11:30Z."""
+    code, out, err = berth(
+        yard, "plan", NEED, "--from", "today", "--until", "5 March", "--time-zone", "America/Los_Angeles",
+        "--duration", "3d", "--json",
+    )  # fmt: skip
+    assert code == ExitCode.DONE, err
+    document = json.loads(out)
+    assert document["need"]["earliest_start"] == "2027-03-02T02:10:00Z"
+    assert document["need"]["latest_end"] == "2027-03-06T08:00:00Z"
+    ends = {segment["end"] for c in document["choices"] for segment in c["offer"]["segments"]}
+    assert "2027-03-05T11:30:00Z" in ends

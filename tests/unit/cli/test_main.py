@@ -1,0 +1,204 @@
+"""The command line: exit codes, the last line of every failure, streams, and a help that is there at once."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from berth.cli import main as command_line
+from berth.cli.exit_codes import MEANINGS, table
+from berth.cli.output import Output, failure_lines, spending_so_far
+from berth.terms.money import Money
+from berth.terms.outcomes import BerthError, ExitCode, Spending
+from berth.terms.settings import Complaint, SettingsError
+
+PRICE = Money(Decimal("228.77"))
+LAST_LINES = {
+    "nothing": (Spending.nothing(), "nothing was spent"),
+    "paid": (Spending.paid(PRICE, "eval-1"), "paid 228.77 USD, order eval-1"),
+    "not known": (
+        Spending.not_known(PRICE, "eval-1"),
+        "not known whether 228.77 USD was paid, order eval-1: do not buy by hand, run `berth show eval-1`",
+    ),
+}
+
+
+@pytest.fixture
+def failing(monkeypatch: pytest.MonkeyPatch) -> Callable[[BaseException], None]:
+    """`failing(error)`: whatever verb is run ends with that exception."""
+
+    def arm(error: BaseException) -> None:
+        def fail(*_: object, **__: object) -> None:
+            raise error
+
+        monkeypatch.setattr(command_line, "app", fail)
+
+    return arm
+
+
+@pytest.mark.parametrize(("spent", "line"), LAST_LINES.values(), ids=LAST_LINES)
+def test_every_failure_ends_with_what_is_known_about_money(
+    spent: Spending, line: str, failing: Callable[[BaseException], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One of three lines, last, on stderr."""
+    failing(BerthError(ExitCode.QUOTA, "too much", "ask for more", spent))
+    assert command_line.run([]) == ExitCode.QUOTA
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.splitlines() == ["error: too much", "next: ask for more", line]
+
+
+ENDS = [
+    (KeyboardInterrupt(), ExitCode.INTERRUPTED, "error: interrupted"),
+    (
+        SettingsError("need.toml", [Complaint(3, "count", "wrong")]),
+        ExitCode.BAD_REQUEST,
+        "need.toml:3: count",
+    ),
+    (ValueError("boom"), ExitCode.INTERNAL_ERROR, "internal error, ValueError: boom; its trace is in"),
+]
+
+
+@pytest.mark.parametrize(("error", "code", "said"), ENDS, ids=[type(e[0]).__name__ for e in ENDS])
+def test_other_ends(
+    error: BaseException,
+    code: ExitCode,
+    said: str,
+    failing: Callable[[BaseException], None],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    """Ctrl-C, a bad file, and a fault of ours, whose trace is kept beside the journal."""
+    monkeypatch.setenv("BERTH_HOME", str(tmp_path))
+    failing(error)
+    assert command_line.run([]) == code
+    lines = capsys.readouterr().err.splitlines()
+    assert said in lines[0]
+    assert lines[-1] == "nothing was spent"
+    kept = list(tmp_path.glob("faults/*.txt"))
+    assert len(kept) == (1 if code is ExitCode.INTERNAL_ERROR else 0)
+    assert all("ValueError: boom" in path.read_text() for path in kept)
+
+
+def test_a_fault_during_a_purchase_is_an_unknown_outcome(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Whatever breaks after the paid call left: exit 40 and how to find out, never "nothing was spent"."""
+    monkeypatch.setenv("BERTH_HOME", str(tmp_path))
+
+    def pays_and_breaks(*_: object, **__: object) -> None:
+        spending_so_far.now = Spending.not_known(PRICE, "eval-1")
+        raise RuntimeError("after the call")
+
+    monkeypatch.setattr(command_line, "app", pays_and_breaks)
+    assert command_line.run([]) == ExitCode.OUTCOME_UNKNOWN
+    assert capsys.readouterr().err.splitlines()[-1] == LAST_LINES["not known"][1]
+    monkeypatch.setattr(command_line, "app", lambda *_, **__: 0)
+    assert command_line.run([]) == 0
+    assert spending_so_far.now == Spending.nothing(), "a new command starts with nothing spent"
+
+
+@pytest.mark.parametrize("arguments", [["fly"], ["plan", "--wings"], ["buy"]])
+def test_a_command_line_that_cannot_be_read_is_usage(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit 2, one error line, nothing spent."""
+    assert command_line.run(arguments) == ExitCode.USAGE
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0].startswith("error: ")
+    assert lines[-1] == "nothing was spent"
+
+
+def test_every_exit_code_has_a_meaning_in_the_reference() -> None:
+    """One table: the enum, the help text and docs/reference/cli.md agree."""
+    assert set(MEANINGS) == set(ExitCode)
+    page = (Path(__file__).parents[3] / "docs" / "reference" / "cli.md").read_text()
+    for code, meaning in MEANINGS.items():
+        assert f"| {code.value} | {meaning} |" in page
+    assert len(table().splitlines()) == len(ExitCode)
+
+
+def test_remote_text_cannot_write_to_the_terminal() -> None:
+    """Control characters in a message are taken out."""
+    lines = failure_lines(BerthError(ExitCode.QUOTA, "a\x1b[2Jb\nsecond", "c\x07d"), Spending.nothing())
+    assert lines == ["error: a [2Jb", "second", "next: c d", "nothing was spent"]
+
+
+class Terminal(io.StringIO):
+    """A stream that says that it is a terminal."""
+
+    def isatty(self) -> bool:
+        """Yes."""
+        return True
+
+
+def test_in_json_mode_stdout_holds_one_document() -> None:
+    """Answers for people are left out, talk goes to stderr."""
+    out, err = io.StringIO(), io.StringIO()
+    output = Output(as_json=True, stdout=out, stderr=err)
+    output.answer("a table")
+    output.talk("asking")
+    output.document({"schema": "berth.plan/1"})
+    assert json.loads(out.getvalue()) == {"schema": "berth.plan/1"}
+    assert err.getvalue() == "asking\n"
+
+
+def test_without_a_terminal_nothing_is_asked() -> None:
+    """A question that nobody can answer is a decision that is needed (exit 15)."""
+    output = Output(stdin=io.StringIO("y\n"), stderr=io.StringIO())
+    with pytest.raises(BerthError) as found:
+        output.ask("Buy?")
+    assert found.value.exit_code is ExitCode.DECISION_NEEDED
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"), [("y\n", True), ("YES\n", True), ("\n", False), ("", False), ("yo\n", False)]
+)
+def test_only_a_typed_yes_is_yes(typed: str, meant: bool) -> None:
+    """Everything else is no, the end of the input too."""
+    assert Output(stdin=Terminal(typed), stderr=Terminal()).ask("Buy?") is meant
+
+
+@pytest.mark.parametrize(
+    ("environ", "bold"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)]
+)
+def test_no_color_is_obeyed(environ: dict[str, str], bold: bool) -> None:
+    """Bold only on a terminal that wants it."""
+    assert (Output(stdout=Terminal(), environ=environ).strong("x") != "x") is bold
+    assert Output(stdout=io.StringIO(), environ={}).strong("x") == "x"
+
+
+def test_the_yard_without_its_dependencies_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The core install is the client alone."""
+
+    def missing(name: str) -> None:
+        raise ModuleNotFoundError(f"No module named 'uvicorn' for {name}", name="uvicorn")
+
+    monkeypatch.setattr(command_line, "import_module", missing)
+    assert command_line.run(["yard", "start"]) == ExitCode.USAGE
+    assert "pip install 'gpu-berth[yard]'" in capsys.readouterr().err
+
+
+HEAVY = ("boto3", "botocore", "numpy", "sqlite3", "rich", "berth.yard", "berth.planner", "uvicorn")
+
+
+def test_help_loads_nothing_heavy() -> None:
+    """`berth --help` imports neither boto3 nor a rule: that is why it is instant."""
+    program = (
+        "import sys; from berth.cli.main import run; code = run(['--help']); "
+        f"heavy = [m for m in {HEAVY} if m in sys.modules]; sys.exit(repr(heavy) if heavy else code)"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    for verb in command_line.VERBS:
+        assert f"\n  {verb} " in ended.stdout
