@@ -111,7 +111,8 @@ CREATE TABLE training_plans (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX plans_by_start ON training_plans (account_id, region, start_us, name);
 CREATE INDEX plans_by_status ON training_plans (account_id, region, status, name);
-CREATE INDEX plans_by_type ON training_plans (account_id, region, instance_type, status);
+-- Covers the question that every purchase asks: how much of a type an account holds.
+CREATE INDEX plans_held ON training_plans (account_id, region, status, instance_type, count);
 
 CREATE TABLE models (
     arn         TEXT PRIMARY KEY,

@@ -1,0 +1,260 @@
+"""Over HTTP, one worker, side by side in one run: this yard, `moto_server`, and a server that does nothing.
+
+Signatures on, keep-alive, requests exactly as boto3 sends them, ready made. The plans are bought over HTTP,
+so the filling is a measurement too. Rounds are interleaved: every target has the same weather.
+Figures: answers a second as median [lowest-highest] of the rounds; latencies and processor time are medians.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import random
+import statistics
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+from harness import Verdicts, machine, spread, table, versions
+from load import Outcome, send
+from servers import FLEET, INSTANCE_TYPE, REGION, Server, bare, client, moto, recorded
+
+from berth.yard.testing.process import YardProcess
+
+SEED = 20261130
+ROUNDS = 3
+BUSY = 16  # connections of a busy round
+FEW = 100  # plans in the small yard: one page of the list
+DISTINCT = 256  # different requests of one kind
+AGAINST_MOTO = 10.0
+AGAINST_BARE = 0.2
+# Two servers on two shared cores differ by so much when they do the same thing.
+NOISE = 0.2
+
+
+@dataclass(slots=True)
+class Target:
+    """One server asked one thing."""
+
+    name: str
+    server: Server
+    requests: Sequence[bytes]
+    busy: list[Outcome] = field(default_factory=list)
+    single: list[Outcome] = field(default_factory=list)
+    cpu_us: list[float] = field(default_factory=list)
+
+    def round(self, seconds: float) -> None:
+        """One busy round, then one on a single connection."""
+        before = self.server.cpu_s()
+        outcome = send(self.server.port, self.requests, BUSY, seconds)
+        self.cpu_us.append((self.server.cpu_s() - before) * 1e6 / outcome.answers)
+        self.busy.append(outcome)
+        self.single.append(send(self.server.port, self.requests, 1, seconds / 3))
+        for one in (outcome, self.single[-1]):
+            if one.refused:
+                raise RuntimeError(f"{self.name}: {one.refused} answers were not 200: {one.sample[:300]}")
+
+    @property
+    def rate(self) -> float:
+        """Median answers a second of the busy rounds."""
+        return statistics.median(one.rate for one in self.busy)
+
+    @property
+    def cost(self) -> float:
+        """Median processor microseconds of the server for one answer."""
+        return statistics.median(self.cpu_us)
+
+    def row(self) -> list[str]:
+        """The target's line of the table."""
+        return [
+            self.name,
+            spread([one.rate for one in self.busy]),
+            f"{statistics.median(one.p50_us for one in self.busy) / 1e3:.2f}",
+            f"{statistics.median(one.p99_us for one in self.busy) / 1e3:.2f}",
+            f"{statistics.median(one.p50_us for one in self.single) / 1e3:.3f}",
+            f"{statistics.median(one.p99_us for one in self.single) / 1e3:.3f}",
+            f"{self.cost:.0f}",
+        ]
+
+
+# -- the yards -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """A yard with plans in it, and how fast they were bought."""
+
+    yard: YardProcess
+    server: Server
+    plans: int
+    bought: Outcome
+    played_s: float
+
+    def requests(self, operation: str, variants: Sequence[dict[str, object]]) -> list[bytes]:
+        """Signed requests of one operation, one for each set of parameters."""
+        return recorded(
+            self.yard.clients.sagemaker,
+            lambda c: [getattr(c, operation)(**parameters) for parameters in variants][:0],
+        )
+
+
+def fill(yard: YardProcess, plans: int) -> Filled:
+    """Buy `plans` plans over HTTP, every second one of them for now, and let the clock run until those are Active."""
+    assert yard.process is not None
+    server = Server(int(yard.url.rsplit(":", 1)[1]), yard.process.pid)
+    sagemaker = yard.clients.sagemaker
+    offers = offering_ids(sagemaker, yard)
+
+    def buy(caller: object) -> None:
+        for number in range(plans):
+            offer = offers[0] if number % 2 == 0 else offers[1 + number % (len(offers) - 1)]
+            caller.create_training_plan(  # type: ignore[attr-defined]
+                TrainingPlanName=plan_name(number), TrainingPlanOfferingId=offer
+            )
+
+    bought = send(server.port, recorded(sagemaker, buy), BUSY, None)
+    if bought.refused:
+        raise RuntimeError(f"{bought.refused} purchases were refused: {bought.sample[:300]}")
+    begun = time.perf_counter()
+    yard.clock.advance(hours=2)
+    return Filled(yard, server, plans, bought, time.perf_counter() - begun)
+
+
+def offering_ids(sagemaker: object, yard: YardProcess) -> list[str]:
+    """One that starts within the hour, then one for each of the next 40 days."""
+    found = []
+    for day in range(41):
+        answer = sagemaker.search_training_plan_offerings(  # type: ignore[attr-defined]
+            InstanceType=INSTANCE_TYPE, InstanceCount=1, DurationHours=24, TargetResources=["endpoint"],
+            StartTimeAfter=yard.clock.now + timedelta(days=day),
+        )  # fmt: skip
+        found.append(answer["TrainingPlanOfferings"][0]["TrainingPlanOfferingId"])
+    return found
+
+
+def plan_name(number: int) -> str:
+    """The name of the plan of that number; the even ones are Active."""
+    return f"plan-{number:06d}"
+
+
+def describes(filled: Filled) -> list[bytes]:
+    """DescribeTrainingPlan of Active plans, drawn with the seed."""
+    drawn = random.Random(SEED).choices(range(0, filled.plans, 2), k=DISTINCT)
+    return filled.requests("describe_training_plan", [{"TrainingPlanName": plan_name(n)} for n in drawn])
+
+
+def searches(filled: Filled) -> list[bytes]:
+    """SearchTrainingPlanOfferings over counts, lengths and starts, drawn with the seed."""
+    source, now = random.Random(SEED), filled.yard.clock.now
+    variants = [
+        {
+            "InstanceType": INSTANCE_TYPE,
+            "InstanceCount": source.choice((1, 4, 16, 64)),
+            "DurationHours": 24 * source.choice((1, 7, 14, 56)),
+            "TargetResources": ["endpoint"],
+            "StartTimeAfter": now + timedelta(days=source.randrange(40)),
+        }
+        for _ in range(DISTINCT)
+    ]
+    return filled.requests("search_training_plan_offerings", variants)
+
+
+def lists(filled: Filled) -> list[bytes]:
+    """ListTrainingPlans, the first page of 100."""
+    return filled.requests("list_training_plans", [{"MaxResults": 100}])
+
+
+# -- the others ------------------------------------------------------------------------------------------
+
+
+def moto_requests(server: Server) -> list[bytes]:
+    """DescribeEndpoint of an endpoint that is made first."""
+    caller = client(f"http://127.0.0.1:{server.port}", "testing", "testing")
+    caller.create_model(
+        ModelName="m",
+        ExecutionRoleArn="arn:aws:iam::123456789012:role/r",
+        PrimaryContainer={"Image": "i", "ModelDataUrl": "s3://b/k"},
+    )
+    variant = {
+        "VariantName": "v", "ModelName": "m", "InitialInstanceCount": 1, "InstanceType": "ml.t2.medium",
+    }  # fmt: skip
+    caller.create_endpoint_config(EndpointConfigName="c", ProductionVariants=[variant])
+    caller.create_endpoint(EndpointName="e", EndpointConfigName="c")
+    return recorded(caller, lambda c: c.describe_endpoint(EndpointName="e"))
+
+
+# -- the run ---------------------------------------------------------------------------------------------
+
+
+def main() -> None:
+    """Start everything, measure in rounds, stop everything."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--plans", type=int, default=10_000, help="plans in the large yard")
+    parser.add_argument("--seconds", type=float, default=1.5, help="length of a busy round")
+    options = parser.parse_args()
+    print(machine())
+    print(f"{versions('uvicorn', 'uvloop', 'httptools', 'boto3', 'moto')}; seed {SEED}; {REGION}")
+    with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="berth-bench-")))
+        few = fill(stack.enter_context(YardProcess(folder / "few", fleet=FLEET)), FEW)
+        many = fill(stack.enter_context(YardProcess(folder / "many", fleet=FLEET)), options.plans)
+        stands = stack.enter_context(moto())
+        describing = describes(few)
+        body = len(send(few.server.port, describing[:1], 1, None).sample)
+        nothing = stack.enter_context(bare(body))
+        t = {
+            "describe few": Target(f"DescribeTrainingPlan, {FEW} plans", few.server, describing),
+            "describe many": Target(
+                f"DescribeTrainingPlan, {options.plans:,} plans", many.server, describes(many)
+            ),
+            "moto": Target("moto_server, DescribeEndpoint", stands, moto_requests(stands)),
+            "bare": Target(f"bare ASGI handler, {body} bytes", nothing, describing),
+            "search few": Target(f"SearchTrainingPlanOfferings, {FEW}", few.server, searches(few)),
+            "search many": Target(
+                f"SearchTrainingPlanOfferings, {options.plans:,}", many.server, searches(many)
+            ),
+            "list few": Target(f"ListTrainingPlans page of 100, {FEW}", few.server, lists(few)),
+            "list many": Target(
+                f"ListTrainingPlans page of 100, {options.plans:,}", many.server, lists(many)
+            ),
+        }
+        for _ in range(ROUNDS):
+            for target in t.values():
+                target.round(options.seconds)
+        memory = many.server.memory_mb()
+    report(t, many, memory)
+
+
+def report(t: dict[str, Target], many: Filled, memory: float) -> None:
+    """The table, the ratios, the pass lines."""
+    head = [
+        "target", f"req/s, {BUSY} connections", "p50 ms", "p99 ms", "1 conn. p50 ms", "p99 ms", "server CPU us",
+    ]  # fmt: skip
+    print(table(head, [target.row() for target in t.values()]))
+    print(
+        f"purchases, {BUSY} connections, each on disk before its answer: {many.bought.rate:,.0f}/s, "
+        f"p50 {many.bought.p50_us / 1e3:.1f} ms, p99 {many.bought.p99_us / 1e3:.1f} ms ({many.plans:,} plans); "
+        f"their timers of two hours played in {many.played_s:.1f} s; memory then {memory:.0f} MB"
+    )
+    verdicts = Verdicts("http")
+    to_moto = t["describe few"].rate / t["moto"].rate
+    to_bare = t["describe few"].rate / t["bare"].rate
+    verdicts.check(to_moto >= AGAINST_MOTO, f"{to_moto:.1f} times moto_server's rate (aim: {AGAINST_MOTO:g})")
+    verdicts.check(
+        to_bare >= AGAINST_BARE, f"{to_bare:.3f} of the bare handler's rate (aim: {AGAINST_BARE:g})"
+    )
+    for name in ("describe", "search", "list"):
+        ratio = t[f"{name} many"].cost / t[f"{name} few"].cost
+        verdicts.check(
+            ratio <= 1 + NOISE,
+            f"{name}: {ratio:.2f} times the processor time with {many.plans:,} plans as with {FEW}"
+            f" (aim: the same within noise, at most {1 + NOISE:g})",
+        )
+    verdicts.finish()
+
+
+if __name__ == "__main__":
+    main()
