@@ -77,6 +77,11 @@ class PoolCalendar:
         return day_start(self._base_day)
 
     @property
+    def base_day(self) -> int:
+        """The day number (`day_at`) of the base."""
+        return self._base_day
+
+    @property
     def horizon(self) -> datetime:
         """The instant after the last dense slot."""
         return day_start(self._base_day + HORIZON_DAYS)

@@ -76,8 +76,9 @@ class _Candidates:
     """The start and end numbers that the query and the clock allow; capacity is not asked yet."""
 
     issued_at: datetime
+    today: int  # the 11:30-to-11:30 day of the issue minute
     days: int
-    immediate: tuple[Numbers, ...]
+    immediate: tuple[tuple[Numbers, Window], ...]
     scheduled: range
 
     def window(self, numbers: Numbers) -> Window:
@@ -140,17 +141,18 @@ def _candidates(query: CheckedQuery, issued_at: datetime, payment_delay: timedel
         )
 
     immediate = tuple(
-        numbers for numbers in ((0, end) for end in immediate_ends(issued_at, days)) if allowed(numbers)
+        (numbers, window_of(issued_at, *numbers))
+        for numbers in ((0, end) for end in immediate_ends(issued_at, days))
+        if allowed(numbers)
     )
     scheduled = scheduled_starts(issued_at, days, query.start_after, query.end_before)
     while scheduled and not startable(
         issued_at, window_of(issued_at, scheduled[0], days).start, payment_delay
     ):
         scheduled = scheduled[1:]
-    exact = {window_of(issued_at, *numbers) for numbers in immediate}
-    if scheduled and window_of(issued_at, scheduled[0], days) in exact:
+    if scheduled and window_of(issued_at, scheduled[0], days) in {window for _, window in immediate}:
         scheduled = scheduled[1:]  # an immediate start at 11:30 itself is the same offering
-    return _Candidates(issued_at, days, immediate, scheduled)
+    return _Candidates(issued_at, day_at(issued_at), days, immediate, scheduled)
 
 
 def _free_windows(
@@ -163,8 +165,8 @@ def _free_windows(
     capped = calendars.face(pool.key, SAGEMAKER)
     if capped is not None:
         booked.append((capped, pool.limit(SAGEMAKER)))
-    for numbers in candidates.immediate:
-        free = min(_free(calendar, limit, candidates.window(numbers)) for calendar, limit in booked)
+    for numbers, window in candidates.immediate:
+        free = min(_free(calendar, limit, window) for calendar, limit in booked)
         if free >= count:
             yield numbers, free
     if candidates.scheduled:
@@ -180,10 +182,10 @@ def _free_starts(
     booked: list[tuple[PoolCalendar, int]], count: int, candidates: _Candidates
 ) -> Iterator[tuple[Numbers, int]]:
     """The first three scheduled starts at which every one of the calendars has `count` hosts free."""
-    today, days = day_at(candidates.issued_at), candidates.days
-    first = max(today + candidates.scheduled[0], *(day_at(calendar.base) for calendar, _ in booked))
-    wanted = today + candidates.scheduled[-1] - first + 1
-    starts = min(calendar.starts_known(first, days, wanted) for calendar, _ in booked)
+    today, days, scheduled = candidates.today, candidates.days, candidates.scheduled
+    calendar = booked[0][0]  # a face's calendar rolls with the pool's
+    first = max(today + scheduled.start, calendar.base_day)
+    starts = calendar.starts_known(first, days, today + scheduled.stop - first)
     if starts <= 0:
         return
     frees = [calendar.free_min_for_days(first, days, limit, starts) for calendar, limit in booked]
