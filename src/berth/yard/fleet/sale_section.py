@@ -116,8 +116,11 @@ def _read_quota(quotas: Section, key: str, default: int, types: Set[str]) -> dic
 
 def read_throttles(top: Section) -> tuple[Throttle, ...]:
     """`[[throttles]]`: token buckets, the first that covers an operation holds."""
-    found = []
+    found: list[Throttle] = []
     for table in top.tables("throttles"):
+        name = table.text("name")
+        if any(other.name == name for other in found):
+            table.complain("name", f"{name!r} is there twice; a name means one bucket")
         source = table.text("source", "") or None
         assumed = table.flag("assumed", False)
         if not assumed and source is None:
@@ -125,7 +128,7 @@ def read_throttles(top: Section) -> tuple[Throttle, ...]:
         operations = table.texts("operations", pattern=r"[A-Za-z*]+")
         found.append(
             Throttle(
-                name=table.text("name"),
+                name=name,
                 service=table.choice("service", ("ec2", "sagemaker", "sagemaker-runtime", "sts")),
                 operations=operations,
                 size=table.integer("size", low=1, high=1_000_000),
