@@ -89,31 +89,35 @@ def check_options(model: Text, image: Text, data: Text, role: Text) -> None:
         raise BerthError(
             ExitCode.USAGE, "--model names one that exists: leave out --image, --data and --role"
         )
-    if (data or role) and not image:
-        raise BerthError(ExitCode.USAGE, "--data and --role go with --image")
-    if image and not role:
-        raise BerthError(ExitCode.USAGE, "--image needs --role: the role that SageMaker takes on to run it")
 
 
 def what_to_deploy(order: Order, *, model: Text, image: Text, data: Text, role: Text) -> Deployment:
-    """What the options say, else what the need said. Raises BerthError (bad request) when neither does."""
+    """What the need said, with the options over it. Raises BerthError (bad request) when that is not enough."""
     from berth.planner.need import Deployment, Need
 
     need = order.context.get("need")
-    said = Need.from_json(need).deployment if need else None
-    if model is None and image is None:
-        if said is None:
-            raise BerthError(
-                ExitCode.BAD_REQUEST,
-                f"nothing says what to deploy into order {order.key}",
-                "add --model NAME, or --image, --data and --role; or a [deployment] in the need",
-                order.spending,
-            )
-        return said
+    said = (Need.from_json(need).deployment if need else None) or Deployment()
+    if model is not None:
+        return replace(said, model_name=model, image=None, data=None, role=None, environment=())
     local = data if data is None or "://" in data else str(Path(data).absolute())
-    base = said or Deployment()
-    made = replace(base, model_name=model, image=image, data=local, role=role)
-    return replace(made, environment=()) if model else made
+    made = replace(said, image=image or said.image, data=local or said.data, role=role or said.role)
+    if image or data or role:
+        made = replace(made, model_name=None)
+    if made.model_name is None and not (made.image and made.role):
+        raise _not_enough(order, made)
+    return made
+
+
+def _not_enough(order: Order, made: Deployment) -> BerthError:
+    missing = " and ".join(
+        option for option, value in (("--image", made.image), ("--role", made.role)) if not value
+    )
+    return BerthError(
+        ExitCode.BAD_REQUEST,
+        f"it is not said what to deploy into order {order.key}: {missing} missing",
+        "add --model NAME, or --image, --role and --data; or a [deployment] in the need",
+        order.spending,
+    )
 
 
 def deploy_order(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import textwrap
 from collections.abc import Mapping
 from typing import Any, TextIO
 
@@ -58,8 +59,8 @@ class Output:
             self._stdout.flush()
 
     def talk(self, text: str) -> None:
-        """Tell the person what happens."""
-        self._write(self._stderr, text)
+        """Tell the person what happens, folded at 80 columns; addresses and paths stay whole."""
+        self._write(self._stderr, "\n".join(_folded(line) for line in text.splitlines()))
 
     def can_ask(self) -> bool:
         """Whether a person sits at both ends: without a terminal nothing is asked."""
@@ -86,6 +87,10 @@ class Output:
     def _write(stream: TextIO, text: str) -> None:
         stream.write(text if text.endswith("\n") else text + "\n")
         stream.flush()
+
+
+def _folded(line: str) -> str:
+    return textwrap.fill(line, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
 
 spending_so_far = SpendingSoFar()

@@ -67,7 +67,7 @@ def ready_lines(folder: DataFolder) -> list[str]:
     facts = json.loads(folder.running.read_text())
     where = f" --data {folder.path}"
     return [
-        f"yard ready at {facts['url']} ({facts['kind']}: {facts['fleet']}), pid {facts['pid']}",
+        f"yard ready at {facts['url']}, pid {facts['pid']}, {facts['kind']}",
         f'next: eval "$(berth yard env{where})"; stop it with: berth yard stop{where}',
     ]
 
