@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import date, timedelta
 from decimal import Decimal
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -237,3 +238,35 @@ def test_everything_wrong_is_told_at_once() -> None:
 def test_a_file_that_says_nothing_is_refused_without_a_traceback(text: str) -> None:
     """Empty and mistyped files are complaints like any other."""
     assert complaints(text)
+
+
+def test_a_bucket_has_one_name_and_a_pool_key_fits_an_id() -> None:
+    """Buckets go by their names, and an offering id carries the pool's key whole."""
+    bucket = """
+[[throttles]]
+name = "reads"
+service = "ec2"
+operations = ["Get*"]
+size = 1
+refill_per_s = 1
+assumed = true
+"""
+    assert "'reads' is there twice" in complaints(SMALL + bucket + bucket)
+    long_zone = "use1-" + "z" * 80
+    text = SMALL.replace('"use1-az2"]', f'"{long_zone}"]').replace("use1-az2 = 5", f"{long_zone} = 5")
+    assert "together must be at most 80 characters" in complaints(text)
+
+
+def test_the_example_of_the_reference_page_loads() -> None:
+    """What the documentation calls the least that works does work."""
+    page = Path(__file__).parents[3] / "docs" / "reference" / "fleet-file.md"
+    example = page.read_text().split("```toml\n")[1].split("```")[0]
+    assert list(load_fleet(example, "example.toml").pools) == ["lab-az1/p5.48xlarge"]
+
+
+def test_the_reference_page_names_every_key_of_the_shipped_file() -> None:
+    """No key of the rehearsal fleet is missing from the documentation."""
+    page = (Path(__file__).parents[3] / "docs" / "reference" / "fleet-file.md").read_text()
+    shipped = files("berth.yard.fleet").joinpath("rehearsal.toml").read_text()
+    keys = {line.split(" = ")[0] for line in shipped.splitlines() if " = " in line and line[0].isalpha()}
+    assert {key for key in keys if f"`{key}`" not in page} == set()
