@@ -1,0 +1,384 @@
+"""Buying, deploying and clearing up through the command line, against a yard over HTTP, under its faults."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from decimal import Decimal
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import botocore.loaders
+import pytest
+
+from berth.cli.main import run
+from berth.terms.instants import parse_instant
+
+NEED = """
+name = "{name}"
+instance_type = "ml.trn1.32xlarge"
+count = 1
+duration = "24h"
+target = "{target}"
+regions = ["us-east-1"]
+{more}
+"""
+ROLE = "arn:aws:iam::123456789012:role/serving"
+ECHO = f"""
+[deployment]
+image = "rehearsal/echo:1"
+data = "model"
+role = "{ROLE}"
+"""
+
+
+one_loader = cache(botocore.loaders.create_loader)
+
+
+@dataclass
+class Ended:
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """The answer as JSON."""
+        return dict(json.loads(self.out))
+
+    @property
+    def money(self) -> str:
+        """The last line of a failure: one of the three about money."""
+        return self.err.strip().splitlines()[-1]
+
+
+class Berth:
+    """The command line in this process, with the yard's environment and a journal of its own."""
+
+    def __init__(self, yard: Any, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.yard = yard
+        self.folder = folder
+        self.capsys = capsys
+        (folder / "model").mkdir()
+        (folder / "model" / "weights").write_text("1")
+
+    def __call__(self, *arguments: str) -> Ended:
+        """Run `berth ARGUMENTS`."""
+        self.capsys.readouterr()
+        code = run(arguments)
+        said = self.capsys.readouterr()
+        return Ended(code, said.out, said.err)
+
+    def environment(self) -> dict[str, str]:
+        """What a child process needs."""
+        keep = {key: value for key, value in os.environ.items() if not key.startswith("AWS_")}
+        return {**keep, **self.yard.environment, "BERTH_HOME": os.environ["BERTH_HOME"]}
+
+    def need(self, name: str, target: str = "endpoint", more: str = "") -> str:
+        """Write a need file; its path."""
+        file = self.folder / f"{name}.toml"
+        file.write_text(NEED.format(name=name, target=target, more=more))
+        return str(file)
+
+    def plan(self, name: str, **said: str) -> dict[str, Any]:
+        """Plan a need; the plan."""
+        ended = self("plan", self.need(name, **said), "--json")
+        assert ended.code == 0, ended.err
+        return ended.json
+
+    def buy(self, name: str, *more: str) -> Ended:
+        """Buy the first choice without asking."""
+        return self("buy", f"{name}#1", "--yes", "--max", "500", *more)
+
+    def open_window(self, name: str) -> None:
+        """Move the yard's clock to a minute after the order's window opens."""
+        start = self("show", name, "--json").json["seen"]["start"]
+        self.yard.clock.set(parse_instant(start) + timedelta(minutes=1))
+
+    def sold(self, name: str) -> list[dict[str, Any]]:
+        """What the yard billed for the need's training plans, once all payments are through."""
+        self.yard.clear_faults()
+        self.yard.clock.advance(minutes=6)
+        return [entry for entry in self.yard.ledger if f"/{name}-" in json.dumps(entry)]
+
+
+@pytest.fixture(scope="module")
+def house() -> Iterator[Any]:
+    """One yard for the tests of this file that need none of their own."""
+    from berth.yard.testing.process import YardProcess
+
+    with tempfile.TemporaryDirectory(prefix="yard-") as folder, YardProcess(Path(folder)) as started:
+        yield started
+
+
+@pytest.fixture
+def berth(
+    house: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Iterator[Berth]:
+    """The command line at the shared yard."""
+    yield from at_yard(house, tmp_path, monkeypatch, capsys)
+    house.clear_faults()
+
+
+def at_yard(
+    yard: Any, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Iterator[Berth]:
+    """Point this process at the yard. AWS's models are read once, not once a command."""
+    monkeypatch.setattr("botocore.session.create_loader", one_loader)
+    for key, value in yard.environment.items():
+        monkeypatch.setenv(key, value)
+    monkeypatch.setenv("BERTH_HOME", str(folder / "home"))
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    yield Berth(yard, folder, capsys)
+
+
+def test_a_plan_is_bought_once(berth: Berth) -> None:
+    """Planned, bought, shown; bought again nothing is spent; books equal ledger."""
+    fee = berth.plan("once")["choices"][0]["offer"]["fee"]["amount"]
+    first = berth.buy("once", "--json")
+    assert first.code == 0, first.err
+    assert first.json["state"] == "bought"
+    again = berth.buy("once")
+    assert again.code == 0
+    assert "bought already" in again.err
+    assert [Decimal(sale["amount"]) for sale in berth.sold("once")] == [Decimal(fee)]
+    assert berth("show", "once", "--json").json["money"]["line"] == f"paid {fee} USD, order once"
+
+
+@pytest.mark.parametrize("fault", ["lost-reply", "error-after-commit", "malformed-body"])
+def test_a_lost_answer_is_one_plan_found_again(berth: Berth, fault: str) -> None:
+    """The answer is lost after the sale: found by name and mark, one call in the yard's log."""
+    berth.plan(fault)
+    before = len(berth.yard.log_of("CreateTrainingPlan"))
+    berth.yard.fault(fault, "CreateTrainingPlan")
+    ended = berth.buy(fault)
+    assert ended.code == 0, ended.err
+    assert "found in AWS" in ended.err
+    assert berth.buy(fault).code == 0
+    assert len(berth.sold(fault)) == 1
+    assert len(berth.yard.log_of("CreateTrainingPlan")) == before + 1
+
+
+def test_lagging_describes_leave_it_unknown(berth: Berth) -> None:
+    """A lost answer, reads 5 minutes late: exit 40, never a second call; known once the clock moved."""
+    berth.plan("lag")
+    berth.yard.fault("lag", "*")
+    berth.yard.fault("lost-reply", "CreateTrainingPlan")
+    ended = berth.buy("lag")
+    assert ended.code == 40
+    assert ended.money.startswith("not known whether 228.77 USD was paid, order lag: do not buy by hand")
+    assert berth.buy("lag").code == 40
+    assert berth("show", "lag").code == 40
+    berth.yard.clock.advance(minutes=6)
+    assert berth("show", "lag").code == 0
+    assert berth.buy("lag").code == 0
+    assert len(berth.sold("lag")) == 1
+
+
+def test_a_plan_that_was_refused_can_be_bought_after(berth: Berth) -> None:
+    """Gone between search and purchase: exit 15 and nothing spent; a new plan is then bought."""
+    berth.plan("gone")
+    berth.yard.fault("gone", "CreateTrainingPlan")
+    ended = berth.buy("gone")
+    assert ended.code == 15, ended.err
+    assert "the offer is gone" in ended.err
+    assert ended.money == "nothing was spent"
+    assert berth.sold("gone") == []
+
+
+def test_a_moved_price_is_a_decision(berth: Berth) -> None:
+    """Dearer than planned, though under the cap: exit 15, both prices, nothing spent."""
+    berth.plan("dearer")
+    berth.yard.fault("price-change", "SearchTrainingPlanOfferings", amount="1.01")
+    ended = berth.buy("dearer")
+    assert ended.code == 15
+    assert "the price moved: 228.77 USD to 231.06 USD" in ended.err
+    assert ended.money == "nothing was spent"
+    assert berth.sold("dearer") == []
+
+
+def test_a_failed_payment_leads_to_a_new_name(berth: Berth) -> None:
+    """Payment fails: the order says so, nothing was spent, and the next purchase is order NAME/2."""
+    berth.plan("payment")
+    berth.yard.fault("payment-failure", "CreateTrainingPlan")
+    assert berth.buy("payment").code == 0
+    berth.yard.clock.advance(minutes=6)
+    shown = berth("show", "payment", "--json")
+    assert shown.json["state"] == "failed"
+    assert shown.json["money"]["line"] == "nothing was spent"
+    berth.plan("payment")
+    second = berth.buy("payment", "--json")
+    assert second.code == 0, second.err
+    assert second.json["order"] == "payment/2"
+
+
+def test_absent_members_and_unknown_values_are_warnings(berth: Berth) -> None:
+    """After the purchase a strange description is a warning, exit 0."""
+    berth.plan("strange")
+    absent = "UpfrontFee,TargetResources"
+    berth.yard.fault("absent-members", "DescribeTrainingPlan", amount=absent, times=None)
+    berth.yard.fault("unknown-values", "DescribeTrainingPlan", amount="Status", times=None)
+    ended = berth.buy("strange")
+    assert ended.code == 0, ended.err
+    assert "does not show the reservation's fee" in ended.err
+    assert berth.buy("strange").code == 0
+    assert len(berth.sold("strange")) == 1
+
+
+def test_without_a_terminal_nothing_is_bought(berth: Berth) -> None:
+    """Both --yes and --max are needed; neither alone buys."""
+    berth.plan("asked")
+    assert berth("buy", "asked#1").code == 15
+    assert berth("buy", "asked#1", "--max", "500").code == 15
+    assert berth("buy", "asked#1", "--yes").code == 2
+    assert berth("buy", "asked#1", "--yes", "--max", "228.76").code == 15
+    assert berth("buy", "asked#9", "--yes", "--max", "500").code == 20
+    assert berth("buy", "nobody#1", "--yes", "--max", "500").code == 20
+    assert berth("buy", "asked", "--yes", "--max", "500").code == 2
+    assert berth.sold("asked") == []
+
+
+def test_again_is_a_second_order(berth: Berth) -> None:
+    """--again buys one more, under a name of its own; NAME/2#1 names it and is safe to repeat."""
+    berth.plan("twice")
+    assert berth.buy("twice").code == 0
+    again = berth.buy("twice", "--again", "--json")
+    assert again.json["order"] == "twice/2"
+    repeated = berth("buy", "twice/2#1", "--yes", "--max", "500")
+    assert repeated.code == 0
+    assert len(berth.sold("twice")) == 2
+
+
+def test_deploy_serve_and_clean(berth: Berth) -> None:
+    """Refused before Active; then in service on the reservation; cleared up in order, exit 31, then again."""
+    berth.plan("serve", more=ECHO)
+    assert berth.buy("serve").code == 0
+    early = berth("deploy", "serve")
+    assert early.code == 30
+    assert "opens at" in early.err
+    assert early.money == "paid 228.77 USD, order serve"
+    berth.open_window("serve")
+    deployed = berth("deploy", "serve", "--json")
+    assert deployed.code == 0, deployed.err
+    assert "reserved: 1 of 1 instances" in deployed.err
+    answered = berth("invoke", "serve", '{"x": 1}')
+    assert answered.out == '{"x": 1}'
+    assert " ms" in answered.err
+    assert berth("deploy", "serve").code == 0
+    berth.yard.clock.advance(hours=6)
+    cleaned = berth("clean", "serve", "--json")
+    assert cleaned.code == 31, cleaned.err
+    assert [what.rsplit(" ", 1)[0] for what in cleaned.json["removed"]] == [
+        "endpoint", "endpoint configuration", "model",
+    ]  # fmt: skip
+    assert cleaned.json["report"]["used_s"] == 6 * 3600
+    assert cleaned.json["unused"]["amount"] == "171.42"
+    assert berth("clean", "serve").code == 31
+    sagemaker = berth.yard.clients.sagemaker
+    assert sagemaker.list_endpoints()["Endpoints"] == []
+    assert sagemaker.list_models()["Models"] == []
+    berth.yard.clock.advance(days=1)
+    assert berth("clean", "serve").code == 0
+
+
+def test_a_model_that_existed_stays(berth: Berth) -> None:
+    """--model uses a model of somebody's; clearing up leaves it, and a colleague's endpoint, alone."""
+    sagemaker = berth.yard.clients.sagemaker
+    sagemaker.create_model(
+        ModelName="theirs", ExecutionRoleArn=ROLE, PrimaryContainer={"Image": "rehearsal/echo:1"}
+    )
+    berth.plan("borrow")
+    assert berth.buy("borrow").code == 0
+    berth.open_window("borrow")
+    assert berth("deploy", "borrow", "--model", "nobody").code == 20
+    deployed = berth("deploy", "borrow", "--model", "theirs")
+    assert deployed.code == 0, deployed.err
+    assert berth("clean", "borrow").code == 31
+    assert [model["ModelName"] for model in sagemaker.list_models()["Models"]] == ["theirs"]
+
+
+def test_a_plan_for_another_target_is_refused_locally(berth: Berth) -> None:
+    """Bought for training jobs: no endpoint call is sent; plans that fit are listed (field fault 16)."""
+    berth.yard.seed.plan(name="fits", state="Active", target="endpoint")
+    berth.plan("train", target="training-job")
+    assert berth.buy("train").code == 0
+    before = len(berth.yard.log_of("CreateEndpoint")) + len(berth.yard.log_of("CreateEndpointConfig"))
+    ended = berth("deploy", "train", "--model", "any")
+    assert ended.code == 20
+    assert "training-job" in ended.err
+    assert "fits: fits: Active" in ended.err
+    after = len(berth.yard.log_of("CreateEndpoint")) + len(berth.yard.log_of("CreateEndpointConfig"))
+    assert after == before
+
+
+def test_run_goes_on_where_it_was(berth: Berth) -> None:
+    """`berth run` ends with a time to wait for; run again then, it deploys; at the end it clears up."""
+    file = berth.need("whole", more=ECHO)
+    first = berth("run", file, "--yes", "--max", "500")
+    assert first.code == 0, first.err
+    assert "waiting until" in first.out
+    assert berth("run", file).code == 0
+    berth.open_window("whole")
+    serving = berth("run", file, "--json")
+    assert serving.code == 0, serving.err
+    assert serving.json["stage"] == "serving"
+    berth.yard.clock.advance(hours=23, minutes=40)
+    over = berth("run", file)
+    assert over.code == 31
+    assert "removed endpoint" in over.out
+    assert len(berth.sold("whole")) == 1
+
+
+def test_no_other_verb_spends(berth: Berth) -> None:
+    """Every read verb, every --help and a bad need leave no paid call in the log (field fault 9)."""
+    before = len(berth.yard.log_of("CreateTrainingPlan"))
+    berth.plan("look")
+    for verb in ("plan", "buy", "deploy", "invoke", "show", "clean", "run"):
+        assert berth(verb, "--help").code == 0
+    berth("show")
+    for verb in ("show", "deploy", "clean", "invoke"):
+        berth(verb, "look", *(["x"] if verb == "invoke" else []))
+    bad = berth.folder / "bad.toml"
+    bad.write_text("name = 1\nunknown = 2")
+    assert berth("run", str(bad), "--yes", "--max", "500").code == 20
+    assert len(berth.yard.log_of("CreateTrainingPlan")) == before
+
+
+def test_killed_between_call_and_reply(yard: Any, tmp_path: Path, monkeypatch: Any, capsys: Any) -> None:
+    """Kill -9 while the yard stalls its answer: the next run finds the plan and pays nothing."""
+    berth = next(at_yard(yard, tmp_path, monkeypatch, capsys))
+    berth.plan("killed")
+    yard.fault("stall", "CreateTrainingPlan", amount="8")
+    child = subprocess.Popen(
+        [sys.executable, "-m", "berth", "buy", "killed#1", "--yes", "--max", "500"],
+        env=berth.environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    until(lambda: any(event["kind"] == "training-plan" for event in yard.events))
+    busy = berth.buy("killed")
+    child.send_signal(signal.SIGKILL)
+    child.communicate()
+    assert busy.code == 0, busy.err  # it looked, and found what the other one had bought
+    after = berth.buy("killed")
+    assert after.code == 0, after.err
+    assert len(berth.sold("killed")) == 1
+    assert len(yard.log_of("CreateTrainingPlan")) == 1
+
+
+def until(true: Callable[[], bool], limit_s: float = 20) -> None:
+    """Wait for something that another process does."""
+    deadline = time.monotonic() + limit_s
+    while not true():
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.02)
