@@ -16,6 +16,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
 
+# Each thread of the linear algebra reserves address space, which may be what limits a container; must be
+# set before numpy is imported.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", str(min(4, os.cpu_count() or 1)))
+
 import joblib
 import numpy as np
 
