@@ -76,8 +76,8 @@ class JsonWire(ServiceWire):
         return Response(200, self._headers(request_id), body)
 
     def error(self, error: ServiceError, request_id: str) -> Response:
-        document = {"__type": error.code, **error_members(self.model, error)}
-        return Response(self.error_status(error), self._headers(request_id), json_out.encode(document))
+        text = json_out.error_text(self._writers, error.code, error.message, error.members)
+        return Response(self.error_status(error), self._headers(request_id), json_out.encode(text))
 
     def _headers(self, request_id: str) -> dict[str, str]:
         return {"content-type": self._content_type, "x-amzn-RequestId": request_id}
@@ -96,16 +96,6 @@ def read_document(reader: Reader, document: Mapping[str, Any], validation_code: 
     if findings:
         raise ServiceError(validation_code, summarise(findings))
     return members
-
-
-def error_members(model: Model, error: ServiceError) -> dict[str, Any]:
-    """An error's message and further members under the names of its model: `Message` or `message`."""
-    shape = model.error(error.code)
-    if shape is None:
-        return {"message": error.message, **error.members}
-    named = next((name for name in shape.traits["members"] if name.lower() == "message"), "message")
-    written = JsonWriters(model).writer(shape)({named: error.message, **error.members})
-    return dict(written)
 
 
 def _serialization(why: str) -> ServiceError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote_to_bytes
@@ -14,7 +14,6 @@ from .base import PerOperation, ServiceWire, content_encoding_of, too_long
 from .http import Request, Response
 from .json_in import JsonReaders, label_of
 from .json_out import JsonWriters, NotOfShape
-from .json_rpc import error_members
 from .models import Member, Model, Shape
 from .patterns import PatternTimeout
 from .query_in import text_reader
@@ -53,7 +52,7 @@ class _Output:
     status: int
     headers: Mapping[str, tuple[str, Shape]]
     payload: Member | None
-    body: Callable[[Any], Any]
+    body: json_out.Writer
 
 
 class RestJsonWire(ServiceWire):
@@ -91,7 +90,7 @@ class RestJsonWire(ServiceWire):
         status = int(self.model.operations[operation]["http"].get("responseCode", 200))
         shape = self.model.output(operation)
         if shape is None:
-            return _Output(status, {}, None, lambda _: {})
+            return _Output(status, {}, None, lambda _: "{}")
         headers = {
             member.name: (member.wire_name, member.shape)
             for member in self.model.members(shape)
@@ -207,8 +206,8 @@ class RestJsonWire(ServiceWire):
 
     def error(self, error: ServiceError, request_id: str) -> Response:
         headers = {"content-type": _JSON, "x-amzn-RequestId": request_id, "x-amzn-ErrorType": error.code}
-        document = {"__type": error.code, **error_members(self.model, error)}
-        return Response(self.error_status(error), headers, json_out.encode(document))
+        text = json_out.error_text(self._writers, error.code, error.message, error.members)
+        return Response(self.error_status(error), headers, json_out.encode(text))
 
 
 def _route(name: str, http: Mapping[str, Any]) -> tuple[str, str, re.Pattern[str]]:
