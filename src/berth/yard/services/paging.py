@@ -18,18 +18,26 @@ def write_token(scope: str, key: Sequence[Value]) -> str:
     return base64.urlsafe_b64encode(json.dumps([scope, *key]).encode()).decode()
 
 
-def read_token(token: str, scope: str, parts: int) -> list[Value]:
-    """The key of `parts` values in a NextToken. Raises ValidationException for any other text, and for the
-    token of another listing."""
+def key_in(token: str, scope: str, parts: int) -> list[Value] | None:
+    """The key of `parts` values in a NextToken; None for any other text, and for the token of another
+    listing."""
     try:
         found = json.loads(base64.urlsafe_b64decode(token.encode()))
     except (ValueError, RecursionError):  # not base64, not UTF-8, not JSON
-        found = None
+        return None
     if isinstance(found, list) and found[:1] == [scope] and len(found) == parts + 1:
         key = found[1:]
         if all(_can_be_bound(value) for value in key):
             return key
-    raise ServiceError("ValidationException", "Invalid pagination token given.")
+    return None
+
+
+def read_token(token: str, scope: str, parts: int) -> list[Value]:
+    """The key in a NextToken as SageMaker reads it. Raises ValidationException where there is none."""
+    key = key_in(token, scope, parts)
+    if key is None:
+        raise ServiceError("ValidationException", "Invalid pagination token given.")
+    return key
 
 
 def _can_be_bound(value: object) -> bool:

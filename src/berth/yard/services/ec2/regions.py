@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from fnmatch import fnmatchcase
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from berth.yard.assembly import Yard
 from berth.yard.errors import ServiceError
+from berth.yard.services.ec2.filters import Facet, Shape, never, one, passes, refuse_dry_run
 from berth.yard.services.operation import Call, reads
 from berth.yard.store.transaction import Reading
 
@@ -15,37 +15,10 @@ NOT_REQUIRED = "opt-in-not-required"
 OPTED_IN = "opted-in"
 
 
-def refuse_dry_run(call: Call) -> None:
-    """EC2 answers DryRun with an error that says that it would have worked (HTTP 412)."""
-    if call.params.get("DryRun"):
-        raise ServiceError(
-            "DryRunOperation", "Request would have succeeded, but DryRun flag is set.", status=412
-        )
-
-
-Shape = dict[str, Any]
-Facet = Callable[[Shape], Iterable[str]]
-
-
-def passes(shape: Shape, filters: Sequence[Mapping[str, Any]], facets: Mapping[str, Facet]) -> bool:
-    """EC2's filters: values of one filter are ORed, filters ANDed, `*` and `?` are wildcards, case counts.
-
-    Raises InvalidParameterValue for a filter that the operation does not have.
-    """
-    for wanted in filters:
-        facet = facets.get(wanted.get("Name", ""))
-        if facet is None:
-            raise ServiceError("InvalidParameterValue", f"The filter '{wanted.get('Name')}' is invalid")
-        found = list(facet(shape))
-        if not any(fnmatchcase(value, pattern) for value in found for pattern in wanted.get("Values", [])):
-            return False
-    return True
-
-
 _REGION_FACETS: Mapping[str, Facet] = {
-    "endpoint": lambda shape: [shape["Endpoint"]],
-    "opt-in-status": lambda shape: [shape["OptInStatus"]],
-    "region-name": lambda shape: [shape["RegionName"]],
+    "endpoint": one("Endpoint"),
+    "opt-in-status": one("OptInStatus"),
+    "region-name": one("RegionName"),
 }
 
 
@@ -70,22 +43,18 @@ def describe_regions(call: Call, yard: Yard, rows: Reading) -> dict[str, Any]:
     return {"Regions": [shape for shape in shapes if passes(shape, filters, _REGION_FACETS)]}
 
 
-def _one(member: str) -> Facet:
-    return lambda shape: [shape[member]] if member in shape else []
-
-
 _ZONE_FACETS: Mapping[str, Facet] = {
-    "zone-name": _one("ZoneName"),
-    "zone-id": _one("ZoneId"),
-    "zone-type": _one("ZoneType"),
-    "state": _one("State"),
-    "opt-in-status": _one("OptInStatus"),
-    "region-name": _one("RegionName"),
-    "group-name": _one("GroupName"),
-    "group-long-name": _one("GroupLongName"),
-    "parent-zone-id": _one("ParentZoneId"),
-    "parent-zone-name": _one("ParentZoneName"),
-    "message": lambda shape: [],
+    "zone-name": one("ZoneName"),
+    "zone-id": one("ZoneId"),
+    "zone-type": one("ZoneType"),
+    "state": one("State"),
+    "opt-in-status": one("OptInStatus"),
+    "region-name": one("RegionName"),
+    "group-name": one("GroupName"),
+    "group-long-name": one("GroupLongName"),
+    "parent-zone-id": one("ParentZoneId"),
+    "parent-zone-name": one("ParentZoneName"),
+    "message": never,
 }
 
 

@@ -115,15 +115,16 @@ _VARIANTS = "SELECT * FROM variants WHERE endpoint_arn = ? ORDER BY name"
 def describe_endpoint(call: Call, yard: Yard, rows: Reading) -> dict[str, Any]:
     """The endpoint and, of each variant, the view of its reservation."""
     row = find_endpoint(call, rows, call.params["EndpointName"])
+    status = status_seen(call, rows, row)
     answer: dict[str, Any] = {
         "EndpointName": row["name"],
         "EndpointArn": row["arn"],
         "EndpointConfigName": row["config_name"],
-        "EndpointStatus": status_seen(call, rows, row),
+        "EndpointStatus": status,
         "CreationTime": from_micros(row["created_us"]),
         "LastModifiedTime": from_micros(row["modified_us"]),
     }
-    if row["failure_reason"]:
+    if row["failure_reason"] and status == row["status"]:
         answer["FailureReason"] = row["failure_reason"]
     variants = [_variant_summary(rows, variant) for variant in rows.all(_VARIANTS, row["arn"])]
     if variants and row["status"] != "Creating":

@@ -188,11 +188,13 @@ def _summary(call: Call, yard: Yard, rows: Reading, row: Row) -> dict[str, Any]:
     used = in_use(rows, row["arn"]) if active else 0
     start, end = from_micros(row["start_us"]), from_micros(row["end_us"])
     zone = yard.zone_names(call.account.account_id, call.region).name(row["zone_id"])
+    # The row's message is that of its present state, which a lagging read does not see yet.
+    message = {"StatusMessage": row["status_message"]} if status == row["status"] else {}
     return {
         "TrainingPlanArn": row["arn"],
         "TrainingPlanName": row["name"],
         "Status": status,
-        "StatusMessage": row["status_message"],
+        **message,
         "DurationHours": hours,
         "DurationMinutes": minutes,
         "StartTime": start,

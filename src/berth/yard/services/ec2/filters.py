@@ -1,0 +1,159 @@
+"""EC2's filters and DryRun: what every describe call of EC2 has in common.
+
+Filters are applied twice. `prefilter` turns what can be said exactly into SQL, so that a rare value is found
+without reading everything; `passes` looks at the finished shape and decides.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
+
+from berth.yard.errors import ServiceError
+from berth.yard.services.operation import Call
+from berth.yard.store.transaction import Value
+from berth.yard.wire.scalars import iso_millis
+
+Shape = dict[str, Any]
+Facet = Callable[[Shape], Iterable[str]]
+Filter = Mapping[str, Any]
+
+# EC2 API Reference, Filter: at most 50 filters and 200 values in a request.
+FILTERS_MAX = 50
+VALUES_MAX = 200
+TAG_KEY = "tag-key"
+TAG = "tag:"
+_WILD = re.compile(r"[*?\\]")
+_SPECIAL = re.compile(r"\\(.)|([*?])|([^*?\\]+)|\\", re.DOTALL)
+
+
+def refuse_dry_run(call: Call) -> None:
+    """EC2 answers DryRun with an error that says that it would have worked (HTTP 412)."""
+    if call.params.get("DryRun"):
+        raise ServiceError(
+            "DryRunOperation", "Request would have succeeded, but DryRun flag is set.", status=412
+        )
+
+
+# -- facets ----------------------------------------------------------------------------------------------
+def one(member: str) -> Facet:
+    """The text of one member; nothing where the shape lacks it. Instants read as EC2 writes them."""
+
+    def facet(shape: Shape) -> Iterable[str]:
+        value = shape.get(member)
+        if value is None:
+            return []
+        if isinstance(value, bool):
+            return ["true" if value else "false"]
+        return [iso_millis(value) if isinstance(value, datetime) else str(value)]
+
+    return facet
+
+
+def always(text: str) -> Facet:
+    """The same for every shape."""
+    return lambda shape: [text]
+
+
+def never(shape: Shape) -> Iterable[str]:
+    """A filter that the operation has and that nothing here can match."""
+    return []
+
+
+def _tag_keys(shape: Shape) -> Iterable[str]:
+    return [tag["Key"] for tag in shape.get("Tags", ())]
+
+
+def with_tags(facets: Mapping[str, Facet]) -> dict[str, Facet]:
+    """`facets` with `tag-key` and `tag:<key>`, which look at the member Tags."""
+    return {**facets, TAG_KEY: _tag_keys}
+
+
+def _tag_value(key: str) -> Facet:
+    return lambda shape: [tag["Value"] for tag in shape.get("Tags", ()) if tag["Key"] == key]
+
+
+# -- applying --------------------------------------------------------------------------------------------
+def passes(shape: Shape, filters: Sequence[Filter], facets: Mapping[str, Facet]) -> bool:
+    """Values of one filter are ORed, filters ANDed; `*` and `?` are wildcards, `\\` takes their meaning away,
+    case counts (EC2 User Guide, "List and filter using the CLI and API").
+
+    Raises InvalidParameterValue for a filter that the operation does not have.
+    """
+    for wanted in filters:
+        found = list(_facet(wanted.get("Name", ""), facets)(shape))
+        if not any(_pattern(text).fullmatch(value) for value in found for text in wanted.get("Values", ())):
+            return False
+    return True
+
+
+def check_filters(filters: Sequence[Filter], facets: Mapping[str, Facet]) -> None:
+    """Raises FilterLimitExceeded for too many, InvalidParameterValue for a filter that is not there."""
+    if len(filters) > FILTERS_MAX or sum(len(wanted.get("Values", ())) for wanted in filters) > VALUES_MAX:
+        raise ServiceError(
+            "FilterLimitExceeded", f"A request takes at most {FILTERS_MAX} filters and {VALUES_MAX} values."
+        )
+    for wanted in filters:
+        _facet(wanted.get("Name", ""), facets)
+
+
+def unknown_filter(name: object) -> ServiceError:
+    """The refusal of a filter that the operation does not have."""
+    return ServiceError("InvalidParameterValue", f"The filter '{name}' is invalid")
+
+
+def _facet(name: str, facets: Mapping[str, Facet]) -> Facet:
+    if name.startswith(TAG) and TAG_KEY in facets:
+        return _tag_value(name.removeprefix(TAG))
+    found = facets.get(name)
+    if found is None:
+        raise unknown_filter(name)
+    return found
+
+
+@lru_cache(maxsize=1024)
+def _pattern(text: str) -> re.Pattern[str]:
+    """A filter value as a pattern. What a star skips is settled at the first fit of what follows it, which
+    loses no match and keeps the cost of many stars low."""
+    pieces = [""]
+    for escaped, wild, plain in _SPECIAL.findall(text):
+        if wild == "*":
+            pieces.append("")
+        else:
+            pieces[-1] += "." if wild else re.escape(escaped or plain or "\\")
+    first, *rest = pieces
+    if not rest:
+        return re.compile(first, re.DOTALL)
+    *middle, last = rest
+    return re.compile(f"{first}{''.join(f'(?>.*?{piece})' for piece in middle)}.*{last}", re.DOTALL)
+
+
+# -- as SQL ----------------------------------------------------------------------------------------------
+def prefilter(
+    filters: Sequence[Filter], columns: Mapping[str, str], *, call: Call, tagged_by: str = ""
+) -> tuple[list[str], list[Value]]:
+    """SQL clauses, and their values, that hold for every row whose shape passes; others may pass them too.
+
+    `columns` maps filter names to columns that hold exactly the facet's text. `tagged_by` names the column
+    with the id under which `ec2_tags` knows the row; "" leaves tag filters to `passes`.
+    """
+    clauses: list[str] = []
+    bound: list[Value] = []
+    for wanted in filters:
+        name, values = wanted.get("Name", ""), wanted.get("Values", ())
+        if any(_WILD.search(value) for value in values):
+            continue
+        marks = ", ".join("?" * len(values))
+        if name in columns:
+            clauses.append(f"{columns[name]} IN ({marks})")
+            bound += values
+        elif name.startswith(TAG) and tagged_by:
+            clauses.append(
+                f"{tagged_by} IN (SELECT resource_id FROM ec2_tags WHERE account_id = ? AND region = ?"  # noqa: S608 - only literals of our code
+                f" AND key = ? AND value IN ({marks}))"
+            )
+            bound += [call.account.account_id, call.region, name.removeprefix(TAG), *values]
+    return clauses, bound
