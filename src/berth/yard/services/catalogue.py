@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from berth.yard.services.ec2 import regions
+from berth.yard.services.ec2 import tags as ec2_tags
 from berth.yard.services.sagemaker import endpoint_configs, endpoints, models, tags, training_plans
 from berth.yard.services.sagemaker_runtime import invocations
 from berth.yard.services.sts import caller_identity
 
 SERVICES = (
     regions,
+    ec2_tags,
     training_plans,
     models,
     endpoint_configs,

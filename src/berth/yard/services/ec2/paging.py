@@ -78,51 +78,55 @@ def page(
     where: Sequence[str],
     values: Sequence[Value],
     shapes: Callable[[list[Row]], list[Shape | None]],
+    key: Sequence[str] = ("number",),
     size_default: int = PAGE_MAX,
 ) -> tuple[list[Shape], str | None]:
-    """One page of `table` in the order of its column `number`, and the token of the next or None.
+    """One page of `table` in the order of the columns `key`, and the token of the next or None.
 
     `shapes` makes what the answer holds of some rows at once, None for a row that the filters leave out.
-    `table` and `where` come from code. Raises InvalidNextToken, InvalidParameterValue.
+    `table`, `where` and `key` come from code. Raises InvalidNextToken, InvalidParameterValue.
     """
     size = page_size(call, size_default)
-    key = token_key(call, 1)
-    after = key[0] if key is not None else -1
-    if not isinstance(after, int):
-        raise ServiceError("InvalidNextToken", "The token is not valid: begin again without one.")
-    clauses = " AND ".join([*where, "number > ?"])
+    after = token_key(call, len(key))
+    columns, marks = ", ".join(key), ", ".join("?" * len(key))
     found: list[Shape] = []
     looked_at = 0
     while True:
-        wanted = min(max(size - len(found), 100) + 1, PAGE_MAX + 1)
+        limit = (PAGE_MAX if looked_at else size) + 1
+        clauses = [*where, *([f"({columns}) > ({marks})"] if after is not None else [])]
         some = rows.all(
-            f"SELECT * FROM {table} WHERE {clauses} ORDER BY number LIMIT ?",  # noqa: S608 - literals of our code
-            *values, after, wanted,
+            f"SELECT * FROM {table} WHERE {' AND '.join(clauses)} ORDER BY {columns} LIMIT ?",  # noqa: S608 - literals of our code
+            *values, *(after or ()), limit,
         )  # fmt: skip
-        more = len(some) == wanted
-        some = some[: wanted - 1]
+        more, some = len(some) == limit, some[: limit - 1]
         for row, shape in zip(some, shapes(some), strict=True):
             if shape is not None:
                 if len(found) == size:
-                    return found, next_token(call, [after])
+                    assert after is not None
+                    return found, next_token(call, after)
                 found.append(shape)
-            after = row["number"]
+            after = [row[name] for name in key]
         looked_at += len(some)
         if not more:
             return found, None
         if len(found) == size or looked_at >= LOOKED_AT_MAX:
-            return found, next_token(call, [after])
+            assert after is not None
+            return found, next_token(call, after)
 
 
 def page_of(
-    call: Call, items: Sequence[T], key: Callable[[T], tuple[Value, ...]], size_default: int = PAGE_MAX
+    call: Call,
+    items: Sequence[T],
+    key: Callable[[T], tuple[Value, ...]],
+    parts: int,
+    size_default: int = PAGE_MAX,
 ) -> tuple[Sequence[T], str | None]:
-    """One page of `items`, sorted by `key` (of as many parts as each has), for what is reckoned, not stored.
+    """One page of `items`, sorted by `key` (of so many parts), for what is reckoned and not stored.
 
     What comes up or goes between two pages shifts nothing: a page goes on after the last key.
     """
     size = page_size(call, size_default)
-    after = token_key(call, len(key(items[0])) if items else 1)
+    after = token_key(call, parts)
     rest = [item for item in items if after is None or _beyond(key(item), after)]
     if len(rest) <= size:
         return rest, None
