@@ -48,7 +48,7 @@ def test_counts_and_days_that_aws_does_not_sell_are_refused(plan_rules: dict[str
 
 
 def test_every_offering_keeps_to_aws_times(plan_rules: dict[str, Any]) -> None:
-    """At most three; each ends at 11:30 UTC, starts no sooner than it can be paid and no later than 56 days."""
+    """At most three; each ends at 11:30 UTC, starts when it can be paid by then, within 56 days."""
     rules = plan_rules["times"]
     end_of_day = time.fromisoformat(rules["end_of_day_utc"])
     for minute, hours in product((0, 29, 30, 31, 59), (1, 15, 24, 48, 17 * 24)):

@@ -92,7 +92,7 @@ def check_options(model: Text, image: Text, data: Text, role: Text) -> None:
 
 
 def what_to_deploy(order: Order, *, model: Text, image: Text, data: Text, role: Text) -> Deployment:
-    """What the need said, with the options over it. Raises BerthError (bad request) when that is not enough."""
+    """What the need said, with the options over it. Raises BerthError (bad request) when it is not enough."""
     from berth.planner.need import Deployment, Need
 
     need = order.context.get("need")

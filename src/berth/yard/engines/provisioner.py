@@ -85,7 +85,7 @@ class Provisioner:
         self._threads.submit(shutil.rmtree, self._folder / key, ignore_errors=True)
 
     def sweep(self, keep: Set[str]) -> None:
-        """Delete copies that no variant needs any more: those of containers that ended while the yard was down."""
+        """Delete copies that no variant needs: those of containers that ended while the yard was down."""
         for place in self._folder.iterdir():
             if place.name not in keep:
                 shutil.rmtree(place, ignore_errors=True)

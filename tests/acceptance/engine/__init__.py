@@ -1,0 +1,1 @@
+"""Engine `local` with real processes."""
