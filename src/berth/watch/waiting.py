@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 TIGHT_S = 10.0
 BRISK_S = 15.0
-LOOSE_S = 300.0
+LOOSE_S = 360.0
 REHEARSAL_S = 0.3
 BEFORE = timedelta(seconds=30)
 AFTER = timedelta(minutes=10)
@@ -42,7 +42,7 @@ def pause(now: datetime, began: datetime, known: Iterable[datetime], *, simulate
     """Real seconds until the next look. Pure.
 
     Within half a minute before and ten minutes after a known time: 10 s. In the first ten minutes of waiting:
-    15 s. Else 5 minutes, or less when a known time comes before. A quiet day takes fewer than 300 looks
+    15 s. Else 6 minutes, or less when a known time comes before. A quiet day takes fewer than 300 looks
     (field fault 25). A simulated clock moves when somebody moves it, so its yard is asked all the time.
     """
     if simulated:

@@ -178,7 +178,8 @@ def _ensure(
     if step is not None and (step.name, step.detail) != (name, detail):
         raise _other(order, kind, step, detail)
     if step is not None and step.state is StepState.REMOVING:
-        raise _other(order, kind, step, "being removed")
+        why = f"{OPERATIONS[kind].word} {step.name} is half removed: an earlier `berth clean` did not finish"
+        raise BerthError(ExitCode.BAD_REQUEST, why, f"berth clean {order.key}", order.spending)
     if step is not None and step.state is StepState.MADE:
         return step
     begun_before = step is not None
