@@ -72,7 +72,7 @@ class Exchange:
 class App:
     """The AWS side of a yard, as an ASGI application.
 
-    `keys()` gives the access keys by id; `served_regions` the Regions of the fleet.
+    `keys()` gives the access keys by id; once `stopping` is set nobody is kept waiting on purpose.
     """
 
     def __init__(
@@ -84,6 +84,7 @@ class App:
         calls: CallLog,
         throttles: Throttles,
         keys: Callable[[], Mapping[str, AccessKey]],
+        stopping: asyncio.Event,
     ) -> None:
         self._yard = yard
         self._writer = writer
@@ -91,6 +92,7 @@ class App:
         self._calls = calls
         self._throttles = throttles
         self._keys = keys
+        self._stopping = stopping
         self._verifier = Verifier()
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
@@ -251,10 +253,16 @@ class App:
             exchange.cut = True
         stall = take(FaultKind.STALL, exchange.operation, account_id)
         if stall is not None:
-            await asyncio.sleep(float(stall.amount or "65"))
+            await self._pause(float(stall.amount or "65"))
             exchange.cut = True
         if take(FaultKind.ERROR_AFTER_COMMIT, exchange.operation, account_id):
             raise ServiceError("InternalFailure", "The request processing has failed.", status=500)
+
+    async def _pause(self, seconds: float) -> None:
+        try:
+            await asyncio.wait_for(self._stopping.wait(), seconds)
+        except TimeoutError:
+            return
 
     def _distort(self, operation: str, account_id: str, result: dict[str, Any]) -> dict[str, Any]:
         """Members left out, values that no model knows, when told so."""

@@ -130,7 +130,7 @@ class Server:
         throttles = Throttles(opened.yard.fleet)
         app = App(
             opened.yard, writer=opened.writer, reader=opened.reader, calls=self._calls,
-            throttles=throttles, keys=keys,
+            throttles=throttles, keys=keys, stopping=self._stop,
         )  # fmt: skip
         self._facts = {
             "version": __version__,

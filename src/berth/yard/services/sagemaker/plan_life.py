@@ -32,9 +32,12 @@ def _plan(tx: Transaction, arn: str) -> Row:
 
 
 def begin_plan(tx: Transaction, yard: Yard, arn: str) -> None:
-    """Set the timers of a plan that was just bought. Payment comes `payment_delay` later."""
+    """Set the timers of a plan that was just bought. Payment comes `payment_delay` later, or fails then if
+    that is rehearsed."""
     row = _plan(tx, arn)
-    tx.timer(tx.now + yard.fleet.payment_delay, "plan-payment", arn, Rank.PAYMENT)
+    fails = yard.faults.take(FaultKind.PAYMENT_FAILURE, CREATE, row["account_id"])
+    kind = "plan-payment" if fails is None else "plan-payment-failure"
+    tx.timer(tx.now + yard.fleet.payment_delay, kind, arn, Rank.PAYMENT)
     arm_window(tx, row)
 
 
@@ -59,12 +62,6 @@ def bill(tx: Transaction, row: Row, kind: str, description: str) -> None:
 
 def _pay(tx: Transaction, yard: Yard, arn: str) -> None:
     row = _plan(tx, arn)
-    if yard.faults.take(FaultKind.PAYMENT_FAILURE, CREATE, row["account_id"]):
-        message = "Payment failed, training plan was not created."
-        move(tx, TRAINING_PLAN, row, "Failed", message, status_message=message)
-        unbook(tx, yard.calendars, arn)
-        tx.drop_timers(arn)
-        return
     # The sample answer of the Developer Guide has this text.
     message = "Payment confirmed, training plan scheduled."
     move(tx, TRAINING_PLAN, row, "Scheduled", message, status_message=message)
@@ -75,6 +72,13 @@ def _pay(tx: Transaction, yard: Yard, arn: str) -> None:
         "training-plan",
         f"training plan {row['name']}: {row['count']} x {row['instance_type']}, {fee}",
     )
+
+
+def _fail_payment(tx: Transaction, yard: Yard, arn: str) -> None:
+    message = "Payment failed, training plan was not created."
+    move(tx, TRAINING_PLAN, _plan(tx, arn), "Failed", message, status_message=message)
+    unbook(tx, yard.calendars, arn)
+    tx.drop_timers(arn)
 
 
 def _start(tx: Transaction, yard: Yard, arn: str) -> None:
@@ -97,6 +101,7 @@ def _end(tx: Transaction, yard: Yard, arn: str) -> None:
 Play = Callable[[Transaction, Yard, str], None]
 PLAN_TIMERS: Mapping[str, tuple[Play, bool]] = {
     "plan-payment": (_pay, False),
+    "plan-payment-failure": (_fail_payment, False),
     "plan-start": (_start, False),
     "plan-reclaim": (_reclaim, True),
     "plan-end": (_end, False),
