@@ -339,6 +339,16 @@ def test_clean_removes_in_order_and_again_does_no_harm(rented: Yard) -> None:
     assert rented.sagemaker.things["endpoint"]
 
 
+def test_what_somebody_put_in_its_place_is_left_alone(rented: Yard) -> None:
+    """An endpoint of our name that somebody deleted and made anew without our mark is not deleted."""
+    rented.deploy()
+    arn = f"arn:aws:sagemaker:us-east-1:111122223333:endpoint/{rented.name}"
+    rented.sagemaker.tags[arn] = [{"Key": "berth:order", "Value": "111122223333/other/1"}]
+    rented.clean()
+    assert rented.name in rented.sagemaker.things["endpoint"]
+    assert any("left alone" in said for said in rented.world.warnings)
+
+
 def test_clean_works_from_a_lost_journal(rented: Yard, make_world: Callable[[], Any]) -> None:
     """Without a journal, what carries the order's name and mark is found and removed."""
     rented.deploy()
