@@ -21,7 +21,8 @@ from berth.yard.market.admission import admit_outside
 from berth.yard.market.demand import Arrival, arrivals, arrivals_between, backlog
 from berth.yard.market.plan_offerings import PlanOffering, search_plan_offerings
 from berth.yard.market.plan_query import PlanQuery
-from berth.yard.market.plan_rules import COUNTS, PAID_BEFORE_START
+from berth.yard.market.plan_rules import COUNTS
+from berth.yard.market.window_rules import PAID_BEFORE_START
 
 FLEET = rehearsal_fleet()
 NOW = datetime(2026, 12, 1, 9, 0, tzinfo=UTC)

@@ -33,12 +33,28 @@ class OfferLifetimes:
 
 
 @dataclass(frozen=True, slots=True)
+class BlockSettings:
+    """How Capacity Blocks are sold.
+
+    `offerings_max` is the most that one search finds (EC2 User Guide: 6). A payment takes the fleet's
+    `payment_delay`, or, with `payment_delay_max`, a span drawn between the two for each block; in yard time.
+    `shown_after_end` is how long an ended block is still described.
+    """
+
+    offerings_max: int = 6
+    payment_delay_max: timedelta | None = None
+    shown_after_end: timedelta = timedelta(days=30)
+
+
+@dataclass(frozen=True, slots=True)
 class Quotas:
-    """Limits of each account in each Region. The mappings go by SageMaker type; `*` holds for the unnamed."""
+    """Limits of each account in each Region. The mappings go by SageMaker type, `block_vcpus` by family of
+    EC2 types (`p5` of `p5.48xlarge`); `*` holds for the unnamed."""
 
     training_plans: int = 25
     reserved_capacity: Mapping[str, int] = field(default_factory=lambda: {ANY: 256})
     endpoint_usage: Mapping[str, int] = field(default_factory=lambda: {ANY: 256})
+    block_vcpus: Mapping[str, int] = field(default_factory=lambda: {ANY: 1_000_000})
 
     def reserved_capacity_of(self, ml_type: str) -> int:
         """Most instances of `ml_type` in reserved capacity across training plans."""
@@ -47,6 +63,10 @@ class Quotas:
     def endpoint_usage_of(self, ml_type: str) -> int:
         """Most instances of `ml_type` in endpoints (`<ml_type> for endpoint usage`)."""
         return self.endpoint_usage.get(ml_type, self.endpoint_usage[ANY])
+
+    def block_vcpus_of(self, family: str) -> int:
+        """Most vCPUs of concurrently active Capacity Blocks of types of `family`."""
+        return self.block_vcpus.get(family, self.block_vcpus[ANY])
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +168,7 @@ class Fleet:
     quotas: Quotas = field(default_factory=Quotas)
     payment_delay: timedelta = timedelta(minutes=5)
     lifetimes: OfferLifetimes = field(default_factory=OfferLifetimes)
+    blocks: BlockSettings = field(default_factory=BlockSettings)
     throttles: tuple[Throttle, ...] = ()
     engine: EngineSettings = field(default_factory=EngineSettings)
     s3: S3Settings | None = None

@@ -15,7 +15,13 @@ from berth.terms.settings import read_settings
 from berth.yard.fleet.fleet import Fleet, FleetKind, OfferLifetimes
 from berth.yard.fleet.inventory_section import read_hardware, read_pools, read_regions
 from berth.yard.fleet.running_section import read_demand, read_engine, read_s3
-from berth.yard.fleet.sale_section import read_price_lists, read_quotas, read_rates, read_throttles
+from berth.yard.fleet.sale_section import (
+    read_blocks,
+    read_price_lists,
+    read_quotas,
+    read_rates,
+    read_throttles,
+)
 
 REHEARSAL_FILE = "rehearsal.toml"
 
@@ -48,6 +54,7 @@ def load_fleet(text: str, source: str) -> Fleet:
             lifetimes.duration("immediate", OfferLifetimes().immediate),
             lifetimes.duration("scheduled", OfferLifetimes().scheduled),
         ),
+        blocks=read_blocks(top),
         throttles=read_throttles(top),
         engine=read_engine(top),
         s3=read_s3(top, kind),

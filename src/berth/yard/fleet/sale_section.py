@@ -7,10 +7,11 @@ from datetime import date
 from decimal import Decimal
 
 from berth.terms.settings import Section
-from berth.yard.fleet.fleet import ANY, Quotas, Throttle
+from berth.yard.fleet.fleet import ANY, BlockSettings, Quotas, Throttle
 from berth.yard.market.price_lists import PriceList, Rate
 
 QUOTA_MAX = 1_000_000
+OFFERINGS_MAX = 1000
 
 
 # -- prices ----------------------------------------------------------------------------------------------
@@ -98,20 +99,38 @@ def read_quotas(top: Section, types: Set[str]) -> Quotas:
         training_plans=table.integer("training_plans", default.training_plans, low=0, high=QUOTA_MAX),
         reserved_capacity=_read_quota(table, "reserved_capacity", default.reserved_capacity[ANY], types),
         endpoint_usage=_read_quota(table, "endpoint_usage", default.endpoint_usage[ANY], types),
+        block_vcpus=_read_quota(
+            table, "block_vcpus", default.block_vcpus[ANY], {name.split(".")[0] for name in types}, "family"
+        ),
     )
 
 
-def _read_quota(quotas: Section, key: str, default: int, types: Set[str]) -> dict[str, int]:
-    """A table of limits by SageMaker type, `"*"` for all that it does not name."""
+def _read_quota(
+    quotas: Section, key: str, default: int, names: Set[str], what: str = "type"
+) -> dict[str, int]:
+    """A table of limits by type or family, `"*"` for all that it does not name."""
     table = quotas.table(key)
     if table is None:
         return {ANY: default}
     found = {ANY: table.integer(ANY, default, low=0, high=QUOTA_MAX)}
     for name in (key for key in table.keys() if key != ANY):  # noqa: SIM118 - a Section is no mapping
         found[name] = table.integer(name, low=0, high=QUOTA_MAX)
-        if name not in types:
-            table.complain(name, "is not a type of this fleet")
+        if name not in names:
+            table.complain(name, f"is not a {what} of this fleet")
     return found
+
+
+def read_blocks(top: Section) -> BlockSettings:
+    """`[blocks]`: how Capacity Blocks are sold."""
+    table = top.table("blocks")
+    default = BlockSettings()
+    if table is None:
+        return default
+    return BlockSettings(
+        offerings_max=table.integer("offerings_max", default.offerings_max, low=1, high=OFFERINGS_MAX),
+        payment_delay_max=table.duration("payment_delay_max") if table.has("payment_delay_max") else None,
+        shown_after_end=table.duration("shown_after_end", default.shown_after_end),
+    )
 
 
 def read_throttles(top: Section) -> tuple[Throttle, ...]:

@@ -14,8 +14,9 @@ from berth.yard.fleet.fleet import Fleet, Quotas
 from berth.yard.fleet.pools import SAGEMAKER, Pool
 from berth.yard.market.offering_ids import UnknownOffering, expired
 from berth.yard.market.plan_query import check_reserved_quota, limit_exceeded
-from berth.yard.market.plan_rules import PlanTerms, payable
+from berth.yard.market.plan_rules import PlanTerms
 from berth.yard.market.price_lists import rate_at
+from berth.yard.market.window_rules import payable
 
 # An issue minute is the search's instant rounded up, so it may lie up to a minute ahead of it.
 _AHEAD = timedelta(minutes=1)

@@ -18,7 +18,7 @@ from itertools import accumulate
 from berth.terms.window import Window
 from berth.yard.fleet.fleet import DemandSettings, Fleet
 from berth.yard.fleet.pools import Pool
-from berth.yard.market.plan_rules import PAID_BEFORE_START, immediate_ends, issue_minute, window_of
+from berth.yard.market.window_rules import PAID_BEFORE_START, immediate_ends, issue_minute, window_of
 
 # People buy by the clock of New York without its summer time.
 OFFICE_OFFSET = timedelta(hours=5)

@@ -22,7 +22,8 @@ from berth.terms.instants import EPOCH
 from berth.terms.money import Money
 from berth.terms.ways import Target
 from berth.yard.fleet.fleet import OfferLifetimes
-from berth.yard.market.plan_rules import DAYS_MAX, LEAD_DAYS_MAX, PlanTerms
+from berth.yard.market.plan_rules import PlanTerms
+from berth.yard.market.window_rules import DAYS_MAX, LEAD_DAYS_MAX
 
 PREFIX = "tpo-"
 VERSION = 1
