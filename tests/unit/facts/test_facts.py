@@ -6,6 +6,7 @@ from datetime import date
 from decimal import Decimal
 
 from berth.facts import instance_types, list_prices, regions
+from berth.facts.ec2_shapes import ec2_shape
 from berth.facts.instance_types import instance_type, types_with
 from berth.facts.list_prices import (
     COMPONENTS,
@@ -14,6 +15,7 @@ from berth.facts.list_prices import (
     sagemaker_hourly,
     sagemaker_known,
 )
+from berth.facts.spot_prices import spot_price_seen
 
 
 def test_both_faces_name_one_type() -> None:
@@ -105,3 +107,28 @@ def test_every_fact_has_a_source_and_a_date() -> None:
     ]
     assert all(p.source for p in everything)
     assert max(p.as_of for p in everything) <= date(2026, 11, 30)
+
+
+def test_shapes_agree_with_the_table_of_types() -> None:
+    """What EC2 describes of a type and what the table of types says of it are one thing."""
+    for kind in instance_types.instance_types():
+        shape = ec2_shape(kind.name)
+        if shape is None:
+            continue
+        assert (shape.vcpus, shape.device_count, shape.device) == (
+            kind.vcpus,
+            kind.accelerator_count,
+            kind.accelerator,
+        )
+        assert kind.memory_gib == Decimal(shape.memory_mib) / 1024
+        assert kind.efa == (shape.efa_interfaces_max > 0)
+    assert ec2_shape("p9.96xlarge") is None
+
+
+def test_spot_prices_are_of_one_zone_and_dated() -> None:
+    """A Spot price belongs to a zone and a day; another zone's is not taken for it."""
+    seen = spot_price_seen("p5.48xlarge", "use1-az6")
+    assert seen is not None
+    assert seen.usd_per_hour > 0
+    assert seen.provenance.source == "skypilot-v9"
+    assert spot_price_seen("p5.48xlarge", "nowhere-az1") is None
