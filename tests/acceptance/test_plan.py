@@ -155,6 +155,15 @@ def test_missing_and_unknown_members_crash_nothing(
     assert totals == sorted(totals)
 
 
+def test_a_start_that_is_not_on_sale_yet_says_from_when(here: YardProcess, berth: Berth) -> None:
+    """Ten weeks ahead nothing is asked; the verdict says why, and on-demand is what is left."""
+    code, out, err = berth(here, "plan", NEED, "--start", "2027-02-10T11:30Z")
+    assert code == ExitCode.NO_CAPACITY
+    assert "nobody asked" in out
+    assert "not on sale yet: 8 weeks ahead, so from 2026-12-16 on" in err
+    assert "what is left: sagemaker-on-demand" in err
+
+
 @pytest.mark.yard(clock="2027-03-02T02:10:00Z")
 def test_today_in_los_angeles_is_not_yesterday(yard: YardProcess, berth: Berth) -> None:
     """Field fault 52: "start today, end 5 March" finds the offering that ends on 5 March, 11:30Z."""

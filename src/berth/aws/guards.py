@@ -47,7 +47,7 @@ class Power(Enum):
             return True
         if self is Power.LAUNCH:
             return operation not in PAID
-        return operation not in PAID and _READS.fullmatch(operation) is not None
+        return _READS.fullmatch(operation) is not None
 
 
 def guard(power: Power) -> Callable[..., None]:

@@ -92,11 +92,16 @@ def open_door(
     session = _session(profile)
     if yard is not None:
         stay_offline(session)
-    places = tuple(dict.fromkeys(regions)) or (_own_region(session, environ),)
+    own = environ.get("AWS_REGION") or session.get_config_variable("region")
+    places = tuple(dict.fromkeys(regions)) or ((own,) if own else ())
+    if not places:
+        raise _no_region()
+    # Asked in the session's own Region: a Region of the need may not be enabled for the account.
+    home = own or places[0]
     clients = _Clients(session, yard, FollowingClock(clock))
-    clients.compare(places)
+    clients.compare(tuple(dict.fromkeys((*places, home))))
     resolve(session, yard, profile)
-    account, arn = _caller(clients, places[0], profile)
+    account, arn = _caller(clients, home, profile)
     rehearsal = Rehearsal(yard, clients.clock.told) if yard else None
     return Door(clients, Identity(account, arn, places, rehearsal), clients.clock)
 
@@ -199,15 +204,12 @@ def _session(profile: str | None) -> botocore.session.Session:
     return session
 
 
-def _own_region(session: botocore.session.Session, environ: Mapping[str, str]) -> str:
-    found = environ.get("AWS_REGION") or session.get_config_variable("region")
-    if not found:
-        raise BerthError(
-            ExitCode.BAD_REQUEST,
-            "no Region is named",
-            "name one in the need (regions), with --region, or in AWS_REGION",
-        )
-    return str(found)
+def _no_region() -> BerthError:
+    return BerthError(
+        ExitCode.BAD_REQUEST,
+        "no Region is named",
+        "name one in the need (regions), with --region, or in AWS_REGION",
+    )
 
 
 def _caller(clients: _Clients, region: str, profile: str | None) -> tuple[str, str]:

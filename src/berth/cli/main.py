@@ -99,6 +99,9 @@ def run(argv: Sequence[str]) -> int:
         return _failed(BerthError(ExitCode.BAD_REQUEST, str(problem)))
     except (KeyboardInterrupt, typer.Abort):
         result = ExitCode.INTERRUPTED
+    except SystemExit:
+        # Typer ends the process when whoever reads our answer has gone (`berth plan | head`).
+        return _failed(BerthError(ExitCode.INTERNAL_ERROR, "the answer could not be written to its end"))
     except Exception as fault:  # noqa: BLE001 - the last door: whatever comes here is a fault of ours
         return _usage(fault) if hasattr(fault, "format_message") else _fault(fault, debug)
     if result == ExitCode.INTERRUPTED:

@@ -123,6 +123,8 @@ def _end(made: Plan) -> int:
 
     if made.choices and not made.incomplete:
         return ExitCode.DONE
+    if not made.answers:
+        raise _nothing_to_ask(made)
     kinds = {a.outcome for a in made.answers if not a.is_complete}
     if not made.choices and len(kinds) == 1 and all(not a.is_complete for a in made.answers):
         by_kind = {
@@ -142,4 +144,18 @@ def _end(made: Plan) -> int:
         ExitCode.NO_CAPACITY,
         "every place answered, and nothing that fits is on sale",
         "widen the need: other Regions, a later end, another start",
+    )
+
+
+def _nothing_to_ask(made: Plan) -> BerthError:
+    """No way that can be bought ahead fits the need: why, and what is left."""
+    from berth.terms.ways import Target, Way
+
+    way = Way.CAPACITY_BLOCK if made.need.target is Target.INSTANCES else Way.TRAINING_PLAN
+    why = next(v.why_not for v in made.verdicts if v.way is way)
+    left = [v.way.value for v in made.verdicts if v.fits]
+    return BerthError(
+        ExitCode.NO_CAPACITY,
+        f"nothing can be bought ahead for this need: {way.value}: {why}",
+        f"what is left: {', '.join(left)}" if left else "change the need",
     )

@@ -65,7 +65,7 @@ def _need_lines(plan: Plan) -> list[str]:
     asked, places = places_asked(plan)
     if plan.incomplete:
         return lines + _wrapped("Asked", f"INCOMPLETE, {asked} of {places}: {_outcomes(unanswered(plan))}")
-    told = f"{asked} of {places} {'place' if places == 1 else 'places'} asked"
+    told = f"{asked} of {places} {'place' if places == 1 else 'places'} asked" if places else "nobody asked"
     if len(lines[-1]) + 2 + len(told) <= WIDTH:
         lines[-1] = f"{lines[-1]:<{WIDTH - len(told)}}{told}"
         return lines

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
+from berth.aws.guards import PAID as PAID_CALLS
+from berth.aws.guards import Power
 from berth.aws.session import Door, open_door
 from berth.aws.worlds import check_endpoints, declared_yard, is_aws
 from berth.terms.clock import SystemClock
@@ -225,6 +227,13 @@ def test_a_client_that_does_not_buy_refuses_the_paid_calls(
         with pytest.raises(BerthError, match="was refused before it was sent"):
             client.generate_presigned_url(operation, Params=arguments)
     assert small_yard.operations() == ["GetCallerIdentity"]
+
+
+def test_no_paid_call_looks_like_a_read() -> None:
+    """The pattern of reads lets none of them through, nor any other creating call of the models."""
+    assert [name for name in PAID_CALLS if Power.READ.allows(name)] == []
+    assert [name for name in PAID_CALLS if Power.LAUNCH.allows(name)] == []
+    assert all(Power.BUY.allows(name) for name in PAID_CALLS)
 
 
 def test_a_reader_creates_nothing(in_a_rehearsal: Surroundings, small_yard: Any) -> None:

@@ -62,6 +62,7 @@ ENDS = [
         ExitCode.BAD_REQUEST,
         "need.toml:3: count",
     ),
+    (SystemExit(1), ExitCode.INTERNAL_ERROR, "the answer could not be written to its end"),
     (ValueError("boom"), ExitCode.INTERNAL_ERROR, "internal error, ValueError: boom; its trace is in"),
 ]
 
@@ -84,7 +85,7 @@ def test_other_ends(
     assert said in lines[0]
     assert lines[-1] == "nothing was spent"
     kept = list(tmp_path.glob("faults/*.txt"))
-    assert len(kept) == (1 if code is ExitCode.INTERNAL_ERROR else 0)
+    assert len(kept) == (1 if isinstance(error, ValueError) and error.args == ("boom",) else 0)
     assert all("ValueError: boom" in path.read_text() for path in kept)
 
 
