@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from berth.yard.store.transaction import Transaction
 from berth.yard.store.writer import Writer
@@ -13,11 +12,11 @@ KEPT_READS = 200_000
 FLUSH_AT = 2_000
 
 
-@dataclass(frozen=True, slots=True)
-class CallRecord:
-    """One accepted call. Instants in microseconds; `outcome` is `ok` or the error code that was answered.
+class CallRecord(NamedTuple):
+    """One accepted call: a row of `calls`, whose columns have these names.
 
-    All attempts that an SDK makes of one call carry the same `invocation_id`.
+    Instants in microseconds; `outcome` is `ok` or the error code that was answered. All attempts that an SDK
+    makes of one call carry the same `invocation_id`.
     """
 
     at_us: int
@@ -33,12 +32,7 @@ class CallRecord:
 
     def store(self, tx: Transaction) -> None:
         """Write the record in `tx`."""
-        tx.insert(
-            "calls",
-            at_us=self.at_us, real_us=self.real_us, account_id=self.account_id, region=self.region,
-            service=self.service, operation=self.operation, request_id=self.request_id,
-            invocation_id=self.invocation_id, wrote=int(self.wrote), outcome=self.outcome,
-        )  # fmt: skip
+        tx.insert_many("calls", self._fields, [self])
 
 
 class CallLog:
@@ -68,8 +62,9 @@ class CallLog:
 
 
 def _store_all(tx: Transaction, records: list[CallRecord]) -> None:
-    for record in records:
-        record.store(tx)
+    if not records:
+        return
+    tx.insert_many("calls", CallRecord._fields, records)
     tx.run(
         "DELETE FROM calls WHERE wrote = 0 AND call_id <= (SELECT max(call_id) FROM calls) - ?", KEPT_READS
     )

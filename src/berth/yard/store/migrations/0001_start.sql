@@ -87,6 +87,7 @@ CREATE TABLE calls (
     outcome       TEXT NOT NULL
 ) STRICT;
 CREATE INDEX calls_by_operation ON calls (operation, call_id);
+CREATE INDEX calls_read ON calls (call_id) WHERE wrote = 0;
 
 CREATE TABLE training_plans (
     arn            TEXT PRIMARY KEY,
