@@ -171,11 +171,14 @@ def _offering_key(tx: Transaction) -> bytes:
 def _calendars(tx: Transaction, fleet: Fleet) -> FleetCalendars:
     """What is promised from now on, counted again from the rows."""
     calendars = FleetCalendars(fleet, tx.now)
-    for row in tx.all("SELECT * FROM bookings WHERE end_us > ?", tx.now_us):
+    for row in tx.all("SELECT * FROM bookings WHERE end_us > ? OR end_us IS NULL", tx.now_us):
         if row["pool"] not in fleet.pools:
             raise FleetChanged(
                 f"the fleet file has no pool {row['pool']}, of which {row['holder']} holds hosts"
             )
+        if row["end_us"] is None:
+            calendars.commit_open(row["pool"], from_micros(row["start_us"]), row["count"])
+            continue
         window = Window(from_micros(row["start_us"]), from_micros(row["end_us"]))
         calendars.commit(row["pool"], row["face"], window, row["count"])
     return calendars

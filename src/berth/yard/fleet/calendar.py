@@ -27,6 +27,7 @@ SLOTS_PER_DAY = 48
 HORIZON_DAYS = 238  # 56 days of lead and 182 days of length
 STARTS = 57  # today's 11:30 UTC and the 56 after it: how far ahead AWS sells
 _DAY_OFFSET = 23  # 11:30 UTC is the 23rd slot of a UTC day
+_FOR_EVER = 2**62  # a slot that no change lies behind
 
 Counts = npt.NDArray[np.int32]
 
@@ -44,6 +45,11 @@ def day_at(instant: datetime) -> int:
 def day_start(day: int) -> datetime:
     """The 11:30 UTC at which `day` begins."""
     return EPOCH + (day * SLOTS_PER_DAY + _DAY_OFFSET) * SLOT
+
+
+def slot_start(instant: datetime) -> datetime:
+    """The beginning of the slot that holds `instant`."""
+    return EPOCH + slot_at(instant) * SLOT
 
 
 def slots_of(window: Window) -> tuple[int, int]:
@@ -100,6 +106,13 @@ class PoolCalendar:
         if high > self._slots.size:
             best = max(best, self._beyond_max(max(first, self._end_slot), last))
         return best
+
+    def committed_max_from(self, start: datetime) -> int:
+        """The highest committed count at any instant from `start` on, for ever."""
+        first = slot_at(start)
+        low = self._cut(first)
+        beyond = self._beyond_max(max(first, self._end_slot), _FOR_EVER)
+        return max(beyond, self._dense_max(low, self._slots.size)) if low < self._slots.size else beyond
 
     def fits(self, window: Window, count: int, limit: int) -> bool:
         """Whether `count` more hosts can be committed in all of `window` without passing `limit`."""

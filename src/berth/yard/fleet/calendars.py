@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from berth.terms.window import Window
-from berth.yard.fleet.calendar import PoolCalendar
+from berth.yard.fleet.calendar import PoolCalendar, slot_start
 from berth.yard.fleet.fleet import Fleet
 from berth.yard.fleet.pools import Pool
 
@@ -13,8 +13,9 @@ from berth.yard.fleet.pools import Pool
 class FleetCalendars:
     """What is committed in every pool of a fleet. Not thread-safe: it belongs to the writer.
 
-    A commit counts against the pool, and against the face through which it was sold where that face has a
-    cap.
+    A commit of a window counts against the pool's reservable share, and against the face through which it was
+    sold where that face has a cap. An open commit counts to infinity against the on-demand share only, in a
+    calendar of its own.
     """
 
     def __init__(self, fleet: Fleet, now: datetime) -> None:
@@ -22,6 +23,7 @@ class FleetCalendars:
         self._now = now
         self._pools: dict[str, PoolCalendar] = {}
         self._faces: dict[tuple[str, str], PoolCalendar] = {}
+        self._on_demand: dict[str, PoolCalendar] = {}
 
     def pool(self, key: str) -> PoolCalendar:
         """The calendar of the pool `key`, made when first asked for. Raises KeyError for an unknown pool."""
@@ -66,8 +68,32 @@ class FleetCalendars:
         if capped is not None:
             capped.release(window, count)
 
+    # -- without an end ----------------------------------------------------------------------------------
+    def on_demand(self, key: str) -> PoolCalendar:
+        """What runs on demand in the pool `key`. Raises KeyError for an unknown pool."""
+        if key not in self._on_demand:
+            if key not in self._fleet.pools:
+                raise KeyError(key)
+            self._on_demand[key] = PoolCalendar(self._now)
+        return self._on_demand[key]
+
+    def free_on_demand(self, pool: Pool, start: datetime) -> int:
+        """How many hosts of the pool's on-demand share are free from `start` on, for as long as one likes."""
+        return max(0, pool.shares.on_demand - self.on_demand(pool.key).committed_max_from(start))
+
+    def commit_open(self, key: str, start: datetime, count: int) -> None:
+        """Let `count` hosts run on demand from `start` on. Whether they are free is for `free_on_demand`."""
+        self.on_demand(key).commit_open(start, count)
+
+    def release_open(self, key: str, end: datetime, count: int) -> None:
+        """End such a run: the hosts are free from the slot that holds `end` on.
+
+        A window is rounded outwards; this is not, since what is over of the present slot is nobody's to sell.
+        """
+        self.on_demand(key).release_open(slot_start(end), count)
+
     def roll_to(self, now: datetime) -> None:
         """Let every calendar forget the past up to `now`."""
         self._now = max(self._now, now)
-        for calendar in [*self._pools.values(), *self._faces.values()]:
+        for calendar in [*self._pools.values(), *self._faces.values(), *self._on_demand.values()]:
             calendar.roll_to(now)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -15,6 +16,17 @@ from berth.yard.fleet.zones import Region, Zone
 from berth.yard.market.price_lists import PriceList, Rate
 
 ANY = "*"
+_CLASS = re.compile(r"[a-z]+")
+
+
+def quota_class(ec2_type: str) -> str:
+    """The class of types whose vCPUs count together on demand: `p` of `p6-b200.48xlarge`, `trn`, `inf`.
+
+    EC2 User Guide, "Amazon EC2 instance type quotas". There G and VT share a class, and so do the standard
+    families; here each stands alone.
+    """
+    found = _CLASS.match(ec2_type)
+    return found.group() if found else ec2_type
 
 
 class FleetKind(StrEnum):
@@ -47,14 +59,27 @@ class BlockSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class InstanceSettings:
+    """How long an EC2 instance takes, in yard time.
+
+    `starting` from the launch until it runs. `cleaning` from its end until its host has been cleaned and its
+    place in a Capacity Block is free again (EC2 User Guide: "several minutes").
+    """
+
+    starting: timedelta = timedelta(seconds=30)
+    cleaning: timedelta = timedelta(minutes=10)
+
+
+@dataclass(frozen=True, slots=True)
 class Quotas:
     """Limits of each account in each Region. The mappings go by SageMaker type, `block_vcpus` by family of
-    EC2 types (`p5` of `p5.48xlarge`); `*` holds for the unnamed."""
+    EC2 types (`p5` of `p5.48xlarge`), `on_demand_vcpus` by class of types (`p`); `*` holds for the unnamed."""
 
     training_plans: int = 25
     reserved_capacity: Mapping[str, int] = field(default_factory=lambda: {ANY: 256})
     endpoint_usage: Mapping[str, int] = field(default_factory=lambda: {ANY: 256})
     block_vcpus: Mapping[str, int] = field(default_factory=lambda: {ANY: 1_000_000})
+    on_demand_vcpus: Mapping[str, int] = field(default_factory=lambda: {ANY: 1_000_000})
 
     def reserved_capacity_of(self, ml_type: str) -> int:
         """Most instances of `ml_type` in reserved capacity across training plans."""
@@ -67,6 +92,10 @@ class Quotas:
     def block_vcpus_of(self, family: str) -> int:
         """Most vCPUs of concurrently active Capacity Blocks of types of `family`."""
         return self.block_vcpus.get(family, self.block_vcpus[ANY])
+
+    def on_demand_vcpus_of(self, name: str) -> int:
+        """Most vCPUs of the class that run on demand (`p`: "Running On-Demand P instances")."""
+        return self.on_demand_vcpus.get(name, self.on_demand_vcpus[ANY])
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +198,7 @@ class Fleet:
     payment_delay: timedelta = timedelta(minutes=5)
     lifetimes: OfferLifetimes = field(default_factory=OfferLifetimes)
     blocks: BlockSettings = field(default_factory=BlockSettings)
+    instances: InstanceSettings = field(default_factory=InstanceSettings)
     throttles: tuple[Throttle, ...] = ()
     engine: EngineSettings = field(default_factory=EngineSettings)
     s3: S3Settings | None = None

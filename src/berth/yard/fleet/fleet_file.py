@@ -14,7 +14,7 @@ from importlib.resources import files
 from berth.terms.settings import read_settings
 from berth.yard.fleet.fleet import Fleet, FleetKind, OfferLifetimes
 from berth.yard.fleet.inventory_section import read_hardware, read_pools, read_regions
-from berth.yard.fleet.running_section import read_demand, read_engine, read_s3
+from berth.yard.fleet.running_section import read_demand, read_engine, read_instances, read_s3
 from berth.yard.fleet.sale_section import (
     read_blocks,
     read_price_lists,
@@ -55,6 +55,7 @@ def load_fleet(text: str, source: str) -> Fleet:
             lifetimes.duration("scheduled", OfferLifetimes().scheduled),
         ),
         blocks=read_blocks(top),
+        instances=read_instances(top),
         throttles=read_throttles(top),
         engine=read_engine(top),
         s3=read_s3(top, kind),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Set
+from datetime import timedelta
 from decimal import Decimal
 
 from berth.terms.settings import Section
@@ -11,11 +12,13 @@ from berth.yard.fleet.fleet import (
     DemandSettings,
     EngineSettings,
     FleetKind,
+    InstanceSettings,
     S3Credentials,
     S3Settings,
 )
 
 LOAD_MAX = Decimal(10)
+CLEANING_MAX = timedelta(minutes=30)  # instances are taken back that long before a block's end
 
 
 def read_engine(top: Section) -> EngineSettings:
@@ -31,6 +34,18 @@ def read_engine(top: Section) -> EngineSettings:
         processes=table.integer("processes", default.processes, low=8, high=1_000_000),
         network=table.flag("network", default.network),
     )
+
+
+def read_instances(top: Section) -> InstanceSettings:
+    """`[instances]`: how long an EC2 instance takes to start, and its host to be cleaned."""
+    table = top.table("instances")
+    default = InstanceSettings()
+    if table is None:
+        return default
+    cleaning = table.duration("cleaning", default.cleaning)
+    if cleaning > CLEANING_MAX:
+        table.complain("cleaning", "must be at most 30m: a block's hosts are cleaned before the block ends")
+    return InstanceSettings(table.duration("starting", default.starting), cleaning)
 
 
 def _read_images(engine: Section) -> dict[str, tuple[str, ...]]:

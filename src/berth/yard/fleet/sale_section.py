@@ -7,7 +7,7 @@ from datetime import date
 from decimal import Decimal
 
 from berth.terms.settings import Section
-from berth.yard.fleet.fleet import ANY, BlockSettings, Quotas, Throttle
+from berth.yard.fleet.fleet import ANY, BlockSettings, Quotas, Throttle, quota_class
 from berth.yard.market.price_lists import PriceList, Rate
 
 QUOTA_MAX = 1_000_000
@@ -102,6 +102,9 @@ def read_quotas(top: Section, types: Set[str]) -> Quotas:
         block_vcpus=_read_quota(
             table, "block_vcpus", default.block_vcpus[ANY], {name.split(".")[0] for name in types}, "family"
         ),
+        on_demand_vcpus=_read_quota(
+            table, "on_demand_vcpus", default.on_demand_vcpus[ANY], set(map(quota_class, types)), "class"
+        ),
     )
 
 
@@ -148,7 +151,7 @@ def read_throttles(top: Section) -> tuple[Throttle, ...]:
         found.append(
             Throttle(
                 name=name,
-                service=table.choice("service", ("ec2", "sagemaker", "sagemaker-runtime", "sts")),
+                service=table.choice("service", ("ec2", "pricing", "sagemaker", "sagemaker-runtime", "sts")),
                 operations=operations,
                 size=table.integer("size", low=1, high=1_000_000),
                 refill_per_s=table.decimal("refill_per_s", low=Decimal("0.001")),

@@ -38,6 +38,17 @@ def book(
     )
 
 
+def book_open(tx: Transaction, calendars: FleetCalendars, *, pool: str, count: int, holder: str) -> None:
+    """Let `holder` run `count` hosts of the on-demand share from now on, without an end. That they are free
+    is for the caller to have asked, in the same transaction."""
+    start = tx.now
+    tx.insert("bookings", pool=pool, face=None, holder=holder, count=count, start_us=tx.now_us, end_us=None)
+    tx.keep(
+        lambda: calendars.commit_open(pool, start, count),
+        lambda: calendars.release_open(pool, start, count),
+    )
+
+
 def unbook(tx: Transaction, calendars: FleetCalendars, holder: str) -> None:
     """Take every promise to `holder` back, from the rows and from the calendar."""
     for row in tx.all("SELECT * FROM bookings WHERE holder = ?", holder):
@@ -47,6 +58,12 @@ def unbook(tx: Transaction, calendars: FleetCalendars, holder: str) -> None:
 
 def _release(tx: Transaction, calendars: FleetCalendars, row: Row) -> None:
     pool, face, count = row["pool"], row["face"], row["count"]
+    if row["end_us"] is None:
+        now = tx.now
+        tx.keep(
+            lambda: calendars.release_open(pool, now, count), lambda: calendars.commit_open(pool, now, count)
+        )
+        return
     window = Window(from_micros(row["start_us"]), from_micros(row["end_us"]))
     tx.keep(
         lambda: calendars.release(pool, face, window, count),
