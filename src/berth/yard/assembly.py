@@ -14,6 +14,7 @@ from berth.yard.fleet.calendars import FleetCalendars
 from berth.yard.fleet.fleet import Fleet
 from berth.yard.fleet.zones import ZoneNames
 from berth.yard.lifecycle.clock import YardClock
+from berth.yard.market.block_ids import PoolNumbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,13 +22,14 @@ class Yard:
     """All parts of a running yard. Handed to every operation; nothing in it is global.
 
     `calendars` is what is promised in every pool, changed only by the writer; `offering_key` signs the ids of
-    offerings; `real` is this machine's clock, `clock` the yard's.
+    offerings, `pool_numbers` are how EC2's name pools; `real` is this machine's clock, `clock` the yard's.
     """
 
     fleet: Fleet
     calendars: FleetCalendars
     zone_names: Callable[[str, str], ZoneNames]
     offering_key: bytes
+    pool_numbers: PoolNumbers
     clock: YardClock
     real: Clock
     ids: IdSource

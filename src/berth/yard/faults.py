@@ -52,11 +52,12 @@ class Fault:
 
 # Kinds that are a condition and not an event: nothing uses them up, they hold until they are cleared.
 STANDING = frozenset({FaultKind.LAG, FaultKind.PRICE_CHANGE})
-# Kinds that can meet one operation only.
+# Kinds that can meet these operations only.
+_PURCHASES = ("CreateTrainingPlan", "PurchaseCapacityBlock")
 _ONLY_AT = {
-    FaultKind.GONE: "CreateTrainingPlan",
-    FaultKind.PAYMENT_FAILURE: "CreateTrainingPlan",
-    FaultKind.PRICE_CHANGE: "SearchTrainingPlanOfferings",
+    FaultKind.GONE: _PURCHASES,
+    FaultKind.PAYMENT_FAILURE: _PURCHASES,
+    FaultKind.PRICE_CHANGE: ("SearchTrainingPlanOfferings", "DescribeCapacityBlockOfferings"),
 }
 _NUMBERS = frozenset({FaultKind.STALL, FaultKind.LAG, FaultKind.PRICE_CHANGE})
 _NAMES = frozenset({FaultKind.ABSENT_MEMBERS, FaultKind.UNKNOWN_VALUES})
@@ -86,8 +87,10 @@ def read_fault(body: Mapping[str, Any], account_id: str | None, fault_id: int) -
 def _check_operation(kind: FaultKind, operation: str) -> None:
     served_names = sorted({name for _, name in served()})
     only = _ONLY_AT.get(kind)
-    if not any(fnmatchcase(name, operation) for name in ([only] if only else served_names)):
-        what = f"{kind.value} concerns {only}" if only else f"served are {', '.join(served_names)}"
+    if not any(fnmatchcase(name, operation) for name in only or served_names):
+        what = (
+            f"{kind.value} concerns {' and '.join(only)}" if only else f"served are {', '.join(served_names)}"
+        )
         raise ValueError(f"no operation matches {operation!r}: {what}")
 
 

@@ -19,12 +19,15 @@ from berth.yard.engines.provisioner import FetchModel, Order, Provisioner
 from berth.yard.faults import Faults
 from berth.yard.fleet.calendars import FleetCalendars
 from berth.yard.fleet.fleet import Fleet
+from berth.yard.fleet.pools import EC2
 from berth.yard.fleet.zones import ZoneNames
 from berth.yard.identity.accounts import access_keys, add_account
 from berth.yard.lifecycle.clock import ClockRefused, YardClock
 from berth.yard.lifecycle.timers import Timekeeper, Timer
 from berth.yard.market import bookings, outside
+from berth.yard.market.block_ids import POOLS_MAX, PoolNumbers
 from berth.yard.services import catalogue
+from berth.yard.services.ec2.block_life import BLOCK_TIMERS
 from berth.yard.services.sagemaker.endpoint_life import come_back, take_report
 from berth.yard.services.sagemaker.plan_life import PLAN_TIMERS
 from berth.yard.store.transaction import Reader, Reading, Transaction
@@ -85,9 +88,8 @@ def open_yard(folder: DataFolder, fleet: Fleet, clock: str, doors: Doors) -> Ope
         if not access_keys(start):
             add_account(start, FIRST_ACCOUNT)
         accounts = len(access_keys(start))
-        calendars = _calendars(start, fleet)
-        outside.begin_demand(start, fleet, calendars)
-        bookings.begin_days(start)
+        numbers = _pool_numbers(start, fleet)
+        calendars = _begin_market(start, fleet)
         connection.execute("COMMIT")
     except BaseException:
         connection.close()  # which rolls back
@@ -110,7 +112,8 @@ def open_yard(folder: DataFolder, fleet: Fleet, clock: str, doors: Doors) -> Ope
         raise
     provisioner = Provisioner(engine, folder.models, _orders_reader(folder.store), doors.fetch, report)
     yard = Yard(
-        fleet=fleet, calendars=calendars, zone_names=_zone_names(fleet), offering_key=key, clock=yard_clock,
+        fleet=fleet, calendars=calendars, zone_names=_zone_names(fleet), offering_key=key,
+        pool_numbers=numbers, clock=yard_clock,
         real=doors.real, ids=doors.ids, faults=Faults(), engine=engine, provisioner=provisioner,
     )  # fmt: skip
     timekeeper = Timekeeper(writer, yard_clock, doors.real, _timers(yard), provisioner.settled)
@@ -138,6 +141,7 @@ def _timers(yard: Yard) -> dict[str, Timer]:
         return lambda tx, subject: play(tx, yard, subject)
 
     kinds = {kind: Timer(bind(play), touches) for kind, (play, touches) in PLAN_TIMERS.items()}
+    kinds |= {kind: Timer(bind(play)) for kind, play in BLOCK_TIMERS.items()}
     fleet, calendars = yard.fleet, yard.calendars
     kinds[bookings.DAY_TIMER] = Timer(lambda tx, _: bookings.play_day(tx, calendars))
     kinds[outside.DAY_TIMER] = Timer(lambda tx, subject: outside.play_day(tx, fleet, subject))
@@ -166,6 +170,29 @@ def _offering_key(tx: Transaction) -> bytes:
     key = secrets.token_bytes(32)
     tx.insert("meta", key="offering-key", value=key.hex())
     return key
+
+
+def _begin_market(tx: Transaction, fleet: Fleet) -> FleetCalendars:
+    """What is promised, with what the outside account wants in a fresh yard; the calendars' days begin."""
+    calendars = _calendars(tx, fleet)
+    outside.begin_demand(tx, fleet, calendars)
+    bookings.begin_days(tx)
+    return calendars
+
+
+def _pool_numbers(tx: Transaction, fleet: Fleet) -> PoolNumbers:
+    """The number of every pool that EC2 sells from, new ones numbered now. Raises FleetChanged when there is
+    none left: a number is never given to another pool, since an offering's id may still carry it."""
+    found = {row["pool"]: row["number"] for row in tx.all("SELECT pool, number FROM pool_numbers")}
+    for key in sorted(key for key, pool in fleet.pools.items() if EC2 in pool.faces and key not in found):
+        if len(found) == POOLS_MAX:
+            raise FleetChanged(
+                f"this data folder has known {POOLS_MAX} pools, as many as offering ids have room for: start"
+                " the yard on another folder with --data"
+            )
+        found[key] = len(found)
+        tx.insert("pool_numbers", number=found[key], pool=key)
+    return PoolNumbers.of(found)
 
 
 def _calendars(tx: Transaction, fleet: Fleet) -> FleetCalendars:

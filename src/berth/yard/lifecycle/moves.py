@@ -1,7 +1,7 @@
 """States as tables, and the one function that makes a move.
 
 A move names the state it expects: the write fails when somebody else moved first. Every move leaves an event.
-The states and their meaning are SageMaker's (API reference; docs/reference/states.md draws them).
+The states and their meaning are AWS's (API references; docs/reference/states.md draws them).
 """
 
 from __future__ import annotations
@@ -48,6 +48,24 @@ ENDPOINT = States(
         "OutOfService": frozenset({"Deleting"}),
         "Failed": frozenset({"Deleting"}),
         "Deleting": frozenset(),
+    },
+)
+
+
+# EC2's: the eight states of the CapacityBlock object. Nothing public tells what leads to `unavailable`,
+# `cancelled` and `failed`, so nothing in a yard does; a test can put a block into them.
+CAPACITY_BLOCK = States(
+    table="capacity_reservations",
+    kind="capacity-block",
+    moves={
+        "payment-pending": frozenset({"scheduled", "active", "payment-failed"}),
+        "scheduled": frozenset({"active"}),
+        "active": frozenset({"expired"}),
+        "expired": frozenset(),
+        "payment-failed": frozenset(),
+        "unavailable": frozenset(),
+        "cancelled": frozenset(),
+        "failed": frozenset(),
     },
 )
 

@@ -24,6 +24,11 @@ def sagemaker_arn(region: str, account_id: str, kind: str, name: str) -> str:
     return f"arn:{partition_of(region)}:sagemaker:{region}:{account_id}:{kind}/{name}"
 
 
+def ec2_arn(region: str, account_id: str, kind: str, resource_id: str) -> str:
+    """`arn:aws:ec2:us-east-2:111122223333:capacity-reservation/cr-0123456789abcdef0`."""
+    return f"arn:{partition_of(region)}:ec2:{region}:{account_id}:{kind}/{resource_id}"
+
+
 @dataclass(frozen=True, slots=True)
 class Arn:
     """The parts of an ARN."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from berth.yard.services.ec2 import regions
+from berth.yard.services.ec2 import capacity_blocks, capacity_reservations, regions, zone_opt_ins
 from berth.yard.services.ec2 import tags as ec2_tags
 from berth.yard.services.sagemaker import endpoint_configs, endpoints, models, tags, training_plans
 from berth.yard.services.sagemaker_runtime import invocations
@@ -10,6 +10,9 @@ from berth.yard.services.sts import caller_identity
 
 SERVICES = (
     regions,
+    zone_opt_ins,
+    capacity_blocks,
+    capacity_reservations,
     ec2_tags,
     training_plans,
     models,

@@ -15,7 +15,7 @@ from typing import Any
 from berth.yard.errors import ServiceError
 from berth.yard.services.operation import Call
 from berth.yard.store.transaction import Value
-from berth.yard.wire.scalars import iso_millis
+from berth.yard.wire.scalars import iso_millis, iso_seconds
 
 Shape = dict[str, Any]
 Facet = Callable[[Shape], Iterable[str]]
@@ -40,7 +40,7 @@ def refuse_dry_run(call: Call) -> None:
 
 # -- facets ----------------------------------------------------------------------------------------------
 def one(member: str) -> Facet:
-    """The text of one member; nothing where the shape lacks it. Instants read as EC2 writes them."""
+    """The text of one member; nothing where it lacks. Instants read with and without milliseconds."""
 
     def facet(shape: Shape) -> Iterable[str]:
         value = shape.get(member)
@@ -48,7 +48,9 @@ def one(member: str) -> Facet:
             return []
         if isinstance(value, bool):
             return ["true" if value else "false"]
-        return [iso_millis(value) if isinstance(value, datetime) else str(value)]
+        if isinstance(value, datetime):
+            return [iso_millis(value), iso_seconds(value)]
+        return [str(value)]
 
     return facet
 

@@ -8,11 +8,11 @@ from typing import Any
 from berth.yard.assembly import Yard
 from berth.yard.errors import ServiceError
 from berth.yard.services.ec2.filters import Facet, Shape, never, one, passes, refuse_dry_run
+from berth.yard.services.ec2.zone_opt_ins import NOT_OPTED_IN, OPTED_IN, group_of, opted_in
 from berth.yard.services.operation import Call, reads
 from berth.yard.store.transaction import Reading
 
 NOT_REQUIRED = "opt-in-not-required"
-OPTED_IN = "opted-in"
 
 
 _REGION_FACETS: Mapping[str, Facet] = {
@@ -60,30 +60,40 @@ _ZONE_FACETS: Mapping[str, Facet] = {
 
 @reads("ec2", "DescribeAvailabilityZones")
 def describe_availability_zones(call: Call, yard: Yard, rows: Reading) -> dict[str, Any]:
-    """The zones of the Region under the names that this account knows them by."""
+    """The zones of the Region under the names that this account knows them by.
+
+    Local Zones that the account has not opted into are shown with AllAvailabilityZones only.
+    """
     refuse_dry_run(call)
     names = yard.zone_names(call.account.account_id, call.region)
+    region = yard.fleet.regions[call.region]
+    inside = opted_in(rows, call.account.account_id, region)
     shapes = []
-    for zone in yard.fleet.regions[call.region].zones:
+    for zone in region.zones:
         shape: Shape = {
             "ZoneName": names.name(zone.id),
             "ZoneId": zone.id,
             "RegionName": call.region,
             "State": "available",
             "ZoneType": zone.kind.value,
-            "OptInStatus": NOT_REQUIRED if zone.parent is None else OPTED_IN,
-            "GroupName": call.region if zone.parent is None else names.name(zone.id)[:-1],
-            "NetworkBorderGroup": call.region if zone.parent is None else names.name(zone.id)[:-1],
+            "OptInStatus": NOT_REQUIRED,
+            "GroupName": group_of(zone),
+            "NetworkBorderGroup": group_of(zone),
         }
         if zone.parent is not None:
+            shape["OptInStatus"] = OPTED_IN if zone.id in inside else NOT_OPTED_IN
             shape["ParentZoneId"] = zone.parent
             shape["ParentZoneName"] = names.name(zone.parent)
         shapes.append(shape)
     _check_known(call, shapes)
-    chosen = [shape for shape in shapes if _asked(call, shape)]
+    chosen = [shape for shape in shapes if _asked(call, shape) and _visible(call, shape)]
     filters = call.params.get("Filters", ())
     kept = [shape for shape in chosen if passes(shape, filters, _ZONE_FACETS)]
     return {"AvailabilityZones": sorted(kept, key=lambda shape: str(shape["ZoneName"]))}
+
+
+def _visible(call: Call, shape: Shape) -> bool:
+    return bool(call.params.get("AllAvailabilityZones")) or shape["OptInStatus"] != NOT_OPTED_IN
 
 
 def _asked(call: Call, shape: Shape) -> bool:

@@ -30,6 +30,7 @@ CREATE TABLE capacity_reservations (
 CREATE INDEX reservations_of ON capacity_reservations (account_id, region);
 CREATE INDEX reservations_by_status ON capacity_reservations (account_id, region, status);
 CREATE INDEX reservations_by_type ON capacity_reservations (account_id, region, instance_type);
+CREATE INDEX reservations_by_offering ON capacity_reservations (offering_id);
 -- Covers the question that every purchase asks: what the account holds, and when. Its size is what is live.
 CREATE INDEX reservations_held
     ON capacity_reservations (account_id, region, end_us, start_us, instance_type, count)

@@ -1,0 +1,190 @@
+"""Looking at what was bought: DescribeCapacityReservations, DescribeCapacityBlocks,
+DescribeCapacityBlockStatus."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from berth.yard.assembly import Yard
+from berth.yard.errors import ServiceError
+from berth.yard.services.ec2.block_shapes import block_shapes, reservation_shapes, status_shapes
+from berth.yard.services.ec2.blocks import BLOCK, RESERVATION, check_reservation_id
+from berth.yard.services.ec2.filters import (
+    Facet,
+    Shape,
+    always,
+    check_filters,
+    never,
+    one,
+    passes,
+    prefilter,
+    refuse_dry_run,
+    with_tags,
+)
+from berth.yard.services.ec2.paging import check_page, page
+from berth.yard.services.lag import horizon_us
+from berth.yard.services.operation import Call, reads
+from berth.yard.store.transaction import Reading, Row, Value
+
+Shapes = Callable[[list[Row]], list[Shape]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Listing:
+    """One way of listing `capacity_reservations`: by which ids, with which filters, which of them as
+    columns."""
+
+    ids: str
+    id_column: str
+    not_found: str
+    facets: Mapping[str, Facet]
+    columns: Mapping[str, str]
+
+
+def _list(call: Call, rows: Reading, listing: _Listing, shapes: Shapes) -> tuple[list[Shape], str | None]:
+    """The caller's rows of the Region, in the order of their creation.
+
+    Raises InvalidParameterCombination, InvalidParameterValue, FilterLimitExceeded, InvalidNextToken, and the
+    listing's code for an id that is not there.
+    """
+    filters = call.params.get("Filters", ())
+    check_page(call, listing.ids)
+    check_filters(filters, listing.facets)
+    refuse_dry_run(call)
+    # While a rehearsal lags the column holds another state than the one that is shown.
+    columns = {name: column for name, column in listing.columns.items() if column != "status" or not call.lag}
+    clauses, bound = prefilter(filters, columns, call=call, tagged_by=listing.id_column)
+    ids: list[str] = list(dict.fromkeys(call.params.get(listing.ids, ())))
+    where = ["account_id = ?", "region = ?", "created_us <= ?", *clauses]
+    values: list[Value] = [call.account.account_id, call.region, horizon_us(call), *bound]
+    if ids:
+        _check_there(call, rows, listing, ids)
+        where.append(f"{listing.id_column} IN ({', '.join('?' * len(ids))})")
+        values += ids
+
+    def kept(some: list[Row]) -> list[Shape | None]:
+        return [shape if passes(shape, filters, listing.facets) else None for shape in shapes(some)]
+
+    return page(call, rows, table="capacity_reservations", where=where, values=values, shapes=kept)
+
+
+def _check_there(call: Call, rows: Reading, listing: _Listing, ids: Sequence[str]) -> None:
+    marks = ", ".join("?" * len(ids))
+    found = {
+        row["id"]
+        for row in rows.all(
+            f"SELECT {listing.id_column} AS id FROM capacity_reservations WHERE {listing.id_column}"  # noqa: S608 - literals
+            f" IN ({marks}) AND account_id = ? AND region = ? AND created_us <= ?",
+            *ids, call.account.account_id, call.region, horizon_us(call),
+        )
+    }  # fmt: skip
+    for wanted in ids:
+        if wanted not in found:
+            raise ServiceError(listing.not_found, f"The ID '{wanted[:64]}' does not exist")
+
+
+def _answer(member: str, found: tuple[list[Shape], str | None]) -> dict[str, Any]:
+    shapes, token = found
+    return {member: shapes, **({"NextToken": token} if token else {})}
+
+
+# -- reservations ----------------------------------------------------------------------------------------
+_RESERVATION_FACETS: Mapping[str, Facet] = {
+    "instance-type": one("InstanceType"),
+    "owner-id": one("OwnerId"),
+    "instance-platform": one("InstancePlatform"),
+    "availability-zone": one("AvailabilityZone"),
+    "tenancy": one("Tenancy"),
+    "outpost-arn": never,
+    "state": one("State"),
+    "start-date": one("StartDate"),
+    "end-date": one("EndDate"),
+    "end-date-type": one("EndDateType"),
+    "instance-match-criteria": one("InstanceMatchCriteria"),
+    "placement-group-arn": never,
+    # Of the user guide; the API's own list lacks them.
+    "reservation-type": one("ReservationType"),
+    "interruptible": always("false"),
+}
+_BY_RESERVATION = _Listing(
+    ids="CapacityReservationIds",
+    id_column="reservation_id",
+    not_found=RESERVATION.not_found,
+    facets=with_tags(_RESERVATION_FACETS),
+    columns={
+        "instance-type": "instance_type",
+        "instance-platform": "platform",
+        "state": "status",
+        "reservation-type": "reservation_type",
+    },
+)
+# No document names tag filters for this call: a rehearsal of the worst takes them away.
+_WITHOUT_TAGS = _Listing(
+    _BY_RESERVATION.ids, _BY_RESERVATION.id_column, _BY_RESERVATION.not_found, _RESERVATION_FACETS,
+    _BY_RESERVATION.columns,
+)  # fmt: skip
+
+
+@reads("ec2", "DescribeCapacityReservations")
+def describe_capacity_reservations(call: Call, yard: Yard, rows: Reading) -> dict[str, Any]:
+    """All states. The filter `tag:<key>`, which AWS does not document here, works unless the fault `lag` is
+    on."""
+    for reservation_id in call.params.get("CapacityReservationIds", ()):
+        check_reservation_id(reservation_id)
+    listing = _WITHOUT_TAGS if call.lag else _BY_RESERVATION
+    found = _list(call, rows, listing, lambda some: reservation_shapes(call, yard, rows, some))
+    return _answer("CapacityReservations", found)
+
+
+# -- blocks ----------------------------------------------------------------------------------------------
+def _tags(shape: Shape) -> list[str]:
+    """What the filter `tags` may match: AWS names it and does not say how its values are written."""
+    found = []
+    for tag in shape["Tags"]:
+        found += [tag["Key"], tag["Value"], f"{tag['Key']}={tag['Value']}"]
+    return found
+
+
+_BY_BLOCK = _Listing(
+    ids="CapacityBlockIds",
+    id_column="block_id",
+    not_found=BLOCK.not_found,
+    facets=with_tags(
+        {
+            "capacity-block-id": one("CapacityBlockId"),
+            "ultraserver-type": always("instances"),
+            "availability-zone": one("AvailabilityZone"),
+            "start-date": one("StartDate"),
+            "end-date": one("EndDate"),
+            "create-date": one("CreateDate"),
+            "state": one("State"),
+            "tags": _tags,
+        }
+    ),
+    columns={"capacity-block-id": "block_id", "state": "status"},
+)
+
+
+@reads("ec2", "DescribeCapacityBlocks")
+def describe_capacity_blocks(call: Call, yard: Yard, rows: Reading) -> dict[str, Any]:
+    """The block objects: one for each reservation that is a block."""
+    found = _list(call, rows, _BY_BLOCK, lambda some: block_shapes(call, yard, rows, some))
+    return _answer("CapacityBlocks", found)
+
+
+_STATUS = _Listing(
+    ids="CapacityBlockIds",
+    id_column="block_id",
+    not_found=BLOCK.not_found,
+    facets={"interconnect-status": one("InterconnectStatus")},
+    columns={},
+)
+
+
+@reads("ec2", "DescribeCapacityBlockStatus")
+def describe_capacity_block_status(call: Call, yard: Yard, rows: Reading) -> dict[str, Any]:
+    """How much of each block can still be launched into."""
+    found = _list(call, rows, _STATUS, lambda some: status_shapes(call, rows, some))
+    return _answer("CapacityBlockStatuses", found)
