@@ -73,7 +73,7 @@ class InstanceSettings:
 @dataclass(frozen=True, slots=True)
 class Quotas:
     """Limits of each account in each Region. The mappings go by SageMaker type, `block_vcpus` by family of
-    EC2 types (`p5` of `p5.48xlarge`), `on_demand_vcpus` by class of types (`p`); `*` holds for the unnamed."""
+    EC2 types (`p5` of `p5.48xlarge`), `on_demand_vcpus` by class of types (`p`); `*` is for the unnamed."""
 
     training_plans: int = 25
     reserved_capacity: Mapping[str, int] = field(default_factory=lambda: {ANY: 256})
