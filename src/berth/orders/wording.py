@@ -49,10 +49,21 @@ def offer_lines(offer: Offer, fee: Money) -> list[str]:
         f"  what     {offer.count} x {offer.instance_type}, training plan",
         f"  where    {offer.region}, {', '.join(offer.zones)}",
         f"  window   {iso(window.start)} to {iso(window.end)} ({spoken(offer.paid_time)} paid)",
-        f"  usable   until {iso(usable)}: AWS takes the instances back before the end",
+        *_parts(offer),
+        f"  usable   until {iso(usable)}: then AWS takes the instances back",
         f"  target   {offer.target}, fixed for good",
         f"  fee      {fee}, taken at once",
         "  no refund, no cancelling, no change: it is paid whether used or not",
+    ]
+
+
+def _parts(offer: Offer) -> list[str]:
+    """Each segment of an offer of several, so that the gaps are seen before the question is answered."""
+    if len(offer.segments) == 1:
+        return []
+    return [
+        f"  part {number}   {iso(part.window.start)} to {iso(part.window.end)}"
+        for number, part in enumerate(offer.segments, start=1)
     ]
 
 
