@@ -15,6 +15,7 @@ from berth.yard.fleet.fleet import Fleet
 from berth.yard.fleet.zones import ZoneNames
 from berth.yard.lifecycle.clock import YardClock
 from berth.yard.market.block_ids import PoolNumbers
+from berth.yard.services.ec2.surroundings import Surroundings
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +24,13 @@ class Yard:
 
     `calendars` is what is promised in every pool, changed only by the writer; `offering_key` signs the ids of
     offerings, `pool_numbers` are how EC2's name pools; `real` is this machine's clock, `clock` the yard's.
+    `surroundings` gives what surrounds the instances of an account (id) in a Region.
     """
 
     fleet: Fleet
     calendars: FleetCalendars
     zone_names: Callable[[str, str], ZoneNames]
+    surroundings: Callable[[str, str], Surroundings]
     offering_key: bytes
     pool_numbers: PoolNumbers
     clock: YardClock

@@ -28,6 +28,7 @@ from berth.yard.market import bookings, outside
 from berth.yard.market.block_ids import POOLS_MAX, PoolNumbers
 from berth.yard.services import catalogue
 from berth.yard.services.ec2.block_life import BLOCK_TIMERS
+from berth.yard.services.ec2.own_surroundings import own_surroundings
 from berth.yard.services.sagemaker.endpoint_life import come_back, take_report
 from berth.yard.services.sagemaker.plan_life import PLAN_TIMERS
 from berth.yard.store.transaction import Reader, Reading, Transaction
@@ -112,8 +113,8 @@ def open_yard(folder: DataFolder, fleet: Fleet, clock: str, doors: Doors) -> Ope
         raise
     provisioner = Provisioner(engine, folder.models, _orders_reader(folder.store), doors.fetch, report)
     yard = Yard(
-        fleet=fleet, calendars=calendars, zone_names=_zone_names(fleet), offering_key=key,
-        pool_numbers=numbers, clock=yard_clock,
+        fleet=fleet, calendars=calendars, zone_names=_zone_names(fleet),
+        surroundings=own_surroundings(fleet), offering_key=key, pool_numbers=numbers, clock=yard_clock,
         real=doors.real, ids=doors.ids, faults=Faults(), engine=engine, provisioner=provisioner,
     )  # fmt: skip
     timekeeper = Timekeeper(writer, yard_clock, doors.real, _timers(yard), provisioner.settled)
