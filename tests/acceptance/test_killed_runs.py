@@ -11,10 +11,14 @@ import tempfile
 import time
 from collections.abc import Iterator
 from datetime import timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+from botocore.loaders import create_loader
+
+from berth.cli.main import run
 
 SEEDS = 10  # two kills each
 NEED = """
@@ -39,43 +43,55 @@ def house() -> Iterator[Any]:
         yield started
 
 
-class Runs:
-    """`berth` as processes that may be killed."""
+one_loader = cache(create_loader)  # AWS's models are read once, not once a command
 
-    def __init__(self, yard: Any, home: Path) -> None:
+
+class Runs:
+    """`berth` in processes that are killed, and to its end in this one."""
+
+    def __init__(
+        self, yard: Any, home: Path, patch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         self.yard = yard
+        self.capsys = capsys
         kept = {key: value for key, value in os.environ.items() if not key.startswith("AWS_")}
         self.environment = {**kept, **yard.environment, "BERTH_HOME": str(home)}
-
-    def start(self, *arguments: str) -> subprocess.Popen[str]:
-        """Start `berth ARGUMENTS`."""
-        return subprocess.Popen(
-            [sys.executable, "-m", "berth", *arguments], env=self.environment, stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
+        for key, value in self.environment.items():
+            patch.setenv(key, value)
+        patch.setattr("botocore.session.create_loader", one_loader)
 
     def end(self, *arguments: str) -> tuple[int, str, str]:
         """Run `berth ARGUMENTS` to its end."""
-        child = self.start(*arguments)
-        out, err = child.communicate(timeout=60)
-        return child.returncode, out, err
+        self.capsys.readouterr()
+        code = run(arguments)
+        said = self.capsys.readouterr()
+        return code, said.out, said.err
 
     def killed_after(self, seconds: float, *arguments: str) -> None:
         """Start, and kill with -9 after so many real seconds; it may have ended by itself."""
-        child = self.start(*arguments)
+        child = subprocess.Popen(
+            [sys.executable, "-m", "berth", *arguments], env=self.environment, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
         time.sleep(seconds)
         child.send_signal(signal.SIGKILL)
         child.communicate()
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))
-def test_a_killed_run_goes_on(house: Any, tmp_path: Path, seed: int) -> None:
+def test_a_killed_run_goes_on(
+    house: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    seed: int,
+) -> None:
     """Killed while it plans, buys or deploys, then run to its end: one sale, one endpoint, all cleared up."""
     chance = random.Random(seed)
     name = f"kill-{seed}"
     file = tmp_path / "need.toml"
     file.write_text(NEED.format(name=name))
-    runs = Runs(house, tmp_path / "home")
+    runs = Runs(house, tmp_path / "home", monkeypatch, capsys)
     command = ("run", str(file), "--yes", "--max", "500")
 
     runs.killed_after(chance.uniform(0.3, 1.6), *command)
