@@ -171,6 +171,14 @@ def seed_plan(desk: Desk, request: Request, body: dict[str, Any]) -> Any:
     return desk.seed_plan(body)
 
 
+def seed_block(desk: Desk, request: Request, body: dict[str, Any]) -> Any:
+    """
+    summary: Put a Capacity Block of any state into a rehearsal, for tests.
+    responses: {200: {description: its ids and ARN}, 400: {description: not possible}}
+    """
+    return desk.seed_block(body)
+
+
 ROUTES: tuple[tuple[str, str, Work], ...] = (
     ("GET", "/status", status),
     ("GET", "/environment", environment),
@@ -185,6 +193,7 @@ ROUTES: tuple[tuple[str, str, Work], ...] = (
     ("GET", "/calls", calls),
     ("GET", "/ledger", ledger),
     ("POST", "/seed/plans", seed_plan),
+    ("POST", "/seed/blocks", seed_block),
 )
 
 

@@ -20,6 +20,7 @@ from berth.yard.faults import read_fault
 from berth.yard.identity.accounts import AccessKey, AccountExists, access_keys, add_account
 from berth.yard.lifecycle.clock import EARLIEST, LATEST, ClockRefused
 from berth.yard.lifecycle.timers import Timekeeper
+from berth.yard.services.ec2.block_seed import BlockSeed, seed_block
 from berth.yard.services.sagemaker.plan_seed import PlanSeed, seed_training_plan
 from berth.yard.store.transaction import Reading, Row
 from berth.yard.store.writer import Writer
@@ -229,20 +230,15 @@ class Desk:
     def seed_plan(self, body: Mapping[str, Any]) -> dict[str, str]:
         """Put a plan of any state into a rehearsal. Raises Refused."""
         self._rehearsal("plans")
-        now = self._yard.clock.now()
         state = str(body.get("state", "Active"))
-        start = _start_of(state, now) if "start" not in body else parse_instant(str(body["start"]))
-        span = parse_duration(str(body.get("duration", "24h")))
-        if not EARLIEST <= start < LATEST or span > LATEST - start:
-            raise Refused(f"a window lies between {iso(EARLIEST)} and {iso(LATEST)}")
         seed = PlanSeed(
-            account=self._key_of(str(body["account"]) if body.get("account") else None).account.account_id,
+            account=self._account_in(body),
             region=str(body.get("region", "us-east-1")),
             name=str(body.get("name", "seeded")),
             instance_type=str(body.get("instance_type", "ml.trn1.32xlarge")),
             count=_whole(body.get("count", 1)),
             target=Target(str(body.get("target", "endpoint"))),
-            window=Window(start, start + span),
+            window=self._window_in(body, state),
             fee=Money.parse(str(body.get("fee", "228.77"))),
             state=state,
         )
@@ -250,10 +246,47 @@ class Desk:
         self._timekeeper.wake()
         return {"arn": arn, "name": seed.name}
 
+    def seed_block(self, body: Mapping[str, Any]) -> dict[str, str]:
+        """Put a Capacity Block of any state into a rehearsal. Raises Refused."""
+        self._rehearsal("blocks")
+        state = str(body.get("state", "active"))
+        tags = body.get("tags", {})
+        if not isinstance(tags, dict):
+            raise Refused('tags must be an object like {"team": "a"}')
+        seed = BlockSeed(
+            account=self._account_in(body),
+            region=str(body.get("region", "us-east-1")),
+            instance_type=str(body.get("instance_type", "p5.48xlarge")),
+            count=_whole(body.get("count", 1)),
+            platform=str(body.get("platform", "Linux/UNIX")),
+            window=self._window_in(body, state),
+            fee=Money.parse(str(body.get("fee", "1146.17"))),
+            state=state,
+            zone_id=str(body["zone"]) if body.get("zone") else None,
+            tags={str(key): str(value) for key, value in tags.items()},
+        )
+        made = self._writer.submit(lambda tx: seed_block(tx, self._yard, seed)).result()
+        self._timekeeper.wake()
+        return made
+
+    def _account_in(self, body: Mapping[str, Any]) -> str:
+        return self._key_of(str(body["account"]) if body.get("account") else None).account.account_id
+
+    def _window_in(self, body: Mapping[str, Any], state: str) -> Window:
+        """`start` and `duration` of a seed; without a start, one that goes with the state."""
+        now = self._yard.clock.now()
+        start = _start_of(state, now) if "start" not in body else parse_instant(str(body["start"]))
+        span = parse_duration(str(body.get("duration", "24h")))
+        if not EARLIEST <= start < LATEST or span > LATEST - start:
+            raise Refused(f"a window lies between {iso(EARLIEST)} and {iso(LATEST)}")
+        return Window(start, start + span)
+
 
 def _start_of(state: str, now: datetime) -> datetime:
     """A start that goes with the state: running since an hour, over since a day, or tomorrow."""
-    return now + {"Active": timedelta(hours=-1), "Expired": timedelta(days=-2)}.get(state, timedelta(days=1))
+    return now + {"active": timedelta(hours=-1), "expired": timedelta(days=-2)}.get(
+        state.lower(), timedelta(days=1)
+    )
 
 
 def _whole(value: object) -> int:

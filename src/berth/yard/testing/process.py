@@ -112,6 +112,19 @@ class Seeds:
         answer: dict[str, str] = ask(self._folder.admin_socket, "POST", "/seed/plans", facts)
         return answer
 
+    def block(self, **facts: Any) -> dict[str, str]:
+        """A Capacity Block of any state: `block(state="active", count=1, instance_type="p5.48xlarge",
+        region="us-east-1", platform="Linux/UNIX", start=instant, duration="24h", fee="1146.17",
+        zone="use1-az6", tags={"team": "a"})`.
+
+        What is left out has the default shown, the zone whichever has room, no tags. Its
+        `capacity_reservation_id`, `capacity_block_id` and `arn`.
+        """
+        if isinstance(facts.get("start"), datetime):
+            facts["start"] = iso(facts["start"])
+        answer: dict[str, str] = ask(self._folder.admin_socket, "POST", "/seed/blocks", facts)
+        return answer
+
 
 class YardProcess:
     """A started yard. `stop` ends it; used as a context manager it ends by itself."""
