@@ -166,7 +166,8 @@ def target(operation: str) -> dict[str, str]:
 
 
 def written(yard: YardProcess) -> tuple[int, int, int]:
-    """How many events, ledger entries and writing calls there are: equal before and after = nothing written."""
+    """How many events, ledger entries and writing calls there are: equal before and after = nothing written.
+    How many events, ledger entries and writing calls there are: equal before and after = nothing written."""
     return len(yard.events), len(yard.ledger), sum(call["wrote"] for call in yard.log)
 
 

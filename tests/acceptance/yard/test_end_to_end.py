@@ -22,7 +22,8 @@ def plan(shared: YardProcess) -> str:
 
 
 def test_a_plan_by_the_clock(yard: YardProcess) -> None:
-    """Search, buy, Pending, Scheduled, Active, Expired; the counters; the ledger; the target that was bought."""
+    """Search, buy, Pending, Scheduled, Active, Expired; the counters; the ledger; the target that was bought.
+    Search, buy, Pending, Scheduled, Active, Expired; the counters; the ledger; the target that was bought."""
     client = yard.clients.sagemaker
     offer = offers(client)[0]
     (capacity,) = offer["ReservedCapacityOfferings"]
@@ -55,7 +56,8 @@ def test_a_plan_by_the_clock(yard: YardProcess) -> None:
 
 
 def test_an_endpoint_from_creation_to_deletion(shared: YardProcess, plan: str) -> None:
-    """Creating, InService for botocore's waiter, an answer, deleted for its other waiter; instances come and go."""
+    """Creating, InService for botocore's waiter, an answer, deleted for its other waiter; instances come and
+    go."""
     clients = shared.clients
     client = clients.sagemaker
 
@@ -104,7 +106,8 @@ def test_thirty_minutes_before_the_end_the_endpoint_stops_serving(yard: YardProc
 
 
 def test_a_container_that_never_answers_fails_the_endpoint(shared: YardProcess, plan: str) -> None:
-    """The waiter fails; FailureReason names the ping and the container's last words; the instance is free again."""
+    """The waiter fails; FailureReason names the ping and the container's last words; the instance is free
+    again."""
     client = shared.clients.sagemaker
     configure(client, "broken", plan, ECHO_EXIT_AT_ONCE="7")
     client.create_endpoint(EndpointName="broken", EndpointConfigName="broken")
@@ -152,7 +155,7 @@ def test_a_container_that_dies_is_replaced(shared: YardProcess, plan: str) -> No
     runtime = clients("sagemaker-runtime", retries={"total_max_attempts": 1})
     assert runtime.invoke_endpoint(EndpointName="mortal", Body=b"1")["Body"].read() == b"1"
     assert refused(runtime.invoke_endpoint, EndpointName="mortal", Body=b"2").code == "ModelError"
-    moved = [event for event in _moves(shared, "endpoint/mortal", until="Updating")]
+    moved = _moves(shared, "endpoint/mortal", until="Updating")
     assert "exit code 3" in moved[-1]["reason"]
     wait(client, "endpoint_in_service", EndpointName="mortal")
     assert runtime.invoke_endpoint(EndpointName="mortal", Body=b"3")["Body"].read() == b"3"

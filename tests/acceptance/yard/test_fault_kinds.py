@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -40,7 +41,8 @@ def since(shared: YardProcess) -> int:
 def test_a_lost_reply_makes_a_stock_client_buy_again_and_only_the_name_stops_it(
     shared: YardProcess, since: int
 ) -> None:
-    """boto3 resends by itself: its second attempt meets ResourceInUse, under the same invocation id. One plan."""
+    """boto3 resends by itself: its second attempt meets ResourceInUse, under the same invocation id. One
+    plan."""
     client = shared.clients.sagemaker
     offer = offers(client)[0]["TrainingPlanOfferingId"]
     shared.fault("lost-reply", "CreateTrainingPlan")
@@ -103,7 +105,8 @@ def test_a_stalled_answer_does_not_hold_up_the_end_of_a_yard(yard: YardProcess) 
 
 
 def test_throttling_is_retried_and_nothing_is_done_meanwhile(shared: YardProcess, since: int) -> None:
-    """boto3 tries again until it passes; without retries it is ThrottlingException, in EC2 RequestLimitExceeded."""
+    """boto3 tries again until it passes; without retries it is ThrottlingException, in EC2
+    RequestLimitExceeded."""
     shared.fault("throttle", "ListTrainingPlans", times=2)
     shared.clients.sagemaker.list_training_plans()
     assert outcomes(shared, "ListTrainingPlans", since) == [
@@ -229,7 +232,7 @@ def test_a_fault_may_concern_one_account_only(shared: YardProcess) -> None:
 
 def test_every_kind_has_a_test_here() -> None:
     """A kind that is added is tried against a stock client too."""
-    text = " ".join(open(__file__, encoding="utf-8").read().split())
+    text = " ".join(Path(__file__).read_text("utf-8").split())
     missing = [kind.value for kind in FaultKind if f'fault("{kind.value}"' not in text]
     assert missing == []
 

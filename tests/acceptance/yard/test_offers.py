@@ -1,4 +1,5 @@
-"""Offerings on the yard's clock: how long they live, at what fee they are sold, and who gets the last hosts."""
+"""Offerings on the yard's clock: how long they live, at what fee they are sold, and who gets the last hosts.
+Offerings on the yard's clock: how long they live, at what fee they are sold, and who gets the last hosts."""
 
 from __future__ import annotations
 
@@ -29,6 +30,15 @@ def sold(yard: YardProcess) -> list[dict[str, Any]]:
     return [plan for plan in found if plan["Status"] in ("Pending", "Scheduled", "Active")]
 
 
+def attempt(client: Any, name: str, offering: str) -> str:
+    """Try to buy: `bought`, or the error's code."""
+    try:
+        client.create_training_plan(TrainingPlanName=name, TrainingPlanOfferingId=offering)
+    except ClientError as error:
+        return str(error.response["Error"]["Code"])
+    return "bought"
+
+
 def most_at_once(plans: list[dict[str, Any]]) -> dict[str, int]:
     """By zone: the highest number of instances that these plans hold in any half hour, counted anew."""
     best: dict[str, int] = {}
@@ -51,19 +61,13 @@ def test_twenty_parallel_purchases_of_the_last_hosts(yard: YardProcess) -> None:
     """Twenty ask at once for 4 of 4 + 2 hosts over the same days: one wins, 19 hear that it is gone."""
     client = yard.clients("sagemaker", max_pool_connections=20, **ONE_TRY)
     span = {
-        "StartTimeAfter": datetime(2026, 12, 3, 11, tzinfo=UTC), "EndTimeBefore": datetime(2026, 12, 10, tzinfo=UTC),
-    }  # fmt: skip
+        "StartTimeAfter": datetime(2026, 12, 3, 11, tzinfo=UTC),
+        "EndTimeBefore": datetime(2026, 12, 10, tzinfo=UTC),
+    }
     ids = [offers(client, InstanceCount=4, DurationHours=72, **span)[0]["TrainingPlanOfferingId"]] * 20
 
-    def purchase(number: int) -> str:
-        try:
-            client.create_training_plan(TrainingPlanName=f"p{number}", TrainingPlanOfferingId=ids[number])
-        except ClientError as error:
-            return str(error.response["Error"]["Code"])
-        return "bought"
-
     with ThreadPoolExecutor(20) as pool:
-        outcomes = list(pool.map(purchase, range(20)))
+        outcomes = list(pool.map(lambda number: attempt(client, f"p{number}", ids[number]), range(20)))
     assert sorted(outcomes) == ["ResourceNotFound"] * 19 + ["bought"]
     assert list(most_at_once(sold(yard)).values()) == [4]
     yard.clock.advance(minutes=5)
@@ -81,15 +85,11 @@ def test_a_crowd_that_searches_and_buys_never_gets_more_than_there_is(yard: Yard
             for offer in offers(
                 client, InstanceCount=(1, 2, 4)[(number + turn) % 3], DurationHours=24 * (1 + number % 4)
             ):
-                try:
-                    client.create_training_plan(
-                        TrainingPlanName=f"p{number}-{turn}",
-                        TrainingPlanOfferingId=offer["TrainingPlanOfferingId"],
-                    )
-                    bought += 1
+                outcome = attempt(client, f"p{number}-{turn}", offer["TrainingPlanOfferingId"])
+                assert outcome in ("bought", "ResourceNotFound", "ResourceLimitExceeded")
+                bought += outcome == "bought"
+                if outcome == "bought":
                     break
-                except ClientError as error:
-                    assert error.response["Error"]["Code"] in ("ResourceNotFound", "ResourceLimitExceeded")
         return bought
 
     with ThreadPoolExecutor(8) as pool:
@@ -102,7 +102,8 @@ def test_a_crowd_that_searches_and_buys_never_gets_more_than_there_is(yard: Yard
 
 
 def test_an_immediate_offering_lives_twenty_minutes(shared: YardProcess) -> None:
-    """To the last microsecond before, on the yard's clock; but payment must come 5 minutes before its start."""
+    """To the last microsecond before, on the yard's clock; but payment must come 5 minutes before its start.
+    To the last microsecond before, on the yard's clock; but payment must come 5 minutes before its start."""
     client = shared.clients.sagemaker
     offer = offers(client)[0]
     start = offer["ReservedCapacityOfferings"][0]["StartTime"]
@@ -141,7 +142,8 @@ def test_a_scheduled_offering_lives_an_hour(shared: YardProcess) -> None:
 def test_an_offering_is_sold_at_the_fee_that_it_showed_over_a_price_list_change(
     tmp_path: Path, make_yard: Callable[..., YardProcess]
 ) -> None:
-    """Searched a minute before a new price list, bought a minute after: the old fee; a new search: the new one."""
+    """Searched a minute before a new price list, bought a minute after: the old fee; a new search: the new
+    one."""
     text = SMALL.read_text("utf-8") + (
         '\n[[price_lists]]\nname = "new"\nfrom = 2026-12-01T10:00:00Z\nrates = [\n'
         '  { hardware = "trn1.32xlarge", usd_per_hour = 12, assumed = true },\n'

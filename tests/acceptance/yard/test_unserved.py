@@ -1,4 +1,5 @@
-"""What a yard does not serve answers as AWS does where an operation does not exist, never with an empty success."""
+"""What a yard does not serve answers as AWS does where an operation does not exist, never with an empty
+success."""
 
 from __future__ import annotations
 

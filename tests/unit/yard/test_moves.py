@@ -15,7 +15,8 @@ TABLES = pytest.mark.parametrize("states", [TRAINING_PLAN, ENDPOINT], ids=lambda
 
 @TABLES
 def test_every_state_can_be_reached(states: States) -> None:
-    """No state of a table is unreachable from where such a thing begins, and no move leads out of the table."""
+    """No state of a table is unreachable from where such a thing begins, and no move leads out of the table.
+    No state of a table is unreachable from where such a thing begins, and no move leads out of the table."""
     reached = set(BEGINNINGS[states.kind])
     while True:
         more = reached | {to for state in reached for to in states.moves[state]}

@@ -1,4 +1,5 @@
-"""Opening a data folder: what it holds decides, and what contradicts it is refused before anything changes."""
+"""Opening a data folder: what it holds decides, and what contradicts it is refused before anything changes.
+Opening a data folder: what it holds decides, and what contradicts it is refused before anything changes."""
 
 from __future__ import annotations
 
@@ -114,7 +115,8 @@ def test_a_yard_forgets_somebodys_aws() -> None:
 
 
 def test_one_process_at_a_time_has_a_folder(tmp_path: Path) -> None:
-    """The lock is the kernel's, and goes when its descriptor closes; the refusal says how to stop the other."""
+    """The lock is the kernel's, and goes when its descriptor closes; the refusal says how to stop the other.
+    The lock is the kernel's, and goes when its descriptor closes; the refusal says how to stop the other."""
     folder = DataFolder(tmp_path / "y")
     folder.prepare()
     held = folder.lock()

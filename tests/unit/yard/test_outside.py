@@ -1,4 +1,5 @@
-"""The outside account at work: its wishes at their instants, and what happens when no yard ran for a while."""
+"""The outside account at work: its wishes at their instants, and what happens when no yard ran for a while.
+The outside account at work: its wishes at their instants, and what happens when no yard ran for a while."""
 
 from __future__ import annotations
 
@@ -50,10 +51,12 @@ def test_moving_in_steps_and_in_one_go_books_the_same(
 
 
 def test_wishes_whose_windows_are_over_do_not_break_a_yard_that_was_down(open_bench: type[Bench]) -> None:
-    """On real time a yard may come back after months: overdue wishes are dropped, those that still matter not."""
+    """On real time a yard may come back after months: overdue wishes are dropped, those that still matter
+    not."""
     bench = open_bench(fleet=BUSY)
     bench.do(lambda tx: tx.run("UPDATE timers SET due_us = due_us - ?", 90 * 86_400_000_000))
-    long_over = f"use1-az1/trn1.32xlarge {to_micros(NOW - timedelta(days=80))} {to_micros(NOW - timedelta(days=79))} 1"
+    start, end = (to_micros(NOW - timedelta(days=days)) for days in (80, 79))
+    long_over = f"use1-az1/trn1.32xlarge {start} {end} 1"
     bench.do(lambda tx: tx.timer(NOW - timedelta(days=81), ARRIVAL_TIMER, long_over, Rank.DEMAND))
     played = bench.advance(minutes=1)
     assert played > 0
@@ -61,7 +64,8 @@ def test_wishes_whose_windows_are_over_do_not_break_a_yard_that_was_down(open_be
 
 
 def test_an_office_day_stays_an_office_day_when_it_is_played_late(open_bench: type[Bench]) -> None:
-    """Played hours or days late, the day draws the wishes since it was due and the next begins at 05:00 UTC."""
+    """Played hours or days late, the day draws the wishes since it was due and the next begins at 05:00 UTC.
+    Played hours or days late, the day draws the wishes since it was due and the next begins at 05:00 UTC."""
     bench = open_bench(fleet=BUSY)
     due = datetime(2026, 11, 28, 5, tzinfo=UTC)
     bench.do(lambda tx: tx.run("DELETE FROM timers WHERE kind LIKE 'demand%'"))

@@ -112,7 +112,8 @@ def test_a_plan_outlives_a_yard(open_bench: type[Bench]) -> None:
     ids=["scheduled", "immediate"],
 )
 def test_describe_tells_the_plan_that_was_offered(bench: Bench, named: dict[str, datetime]) -> None:
-    """Window, fee, type, count, target and zone of the plan are those of the offering, to the cent and minute."""
+    """Window, fee, type, count, target and zone of the plan are those of the offering, to the cent and
+    minute."""
     offer = bench.offer(count=2, **named)
     bench.call(
         "CreateTrainingPlan", TrainingPlanName="p", TrainingPlanOfferingId=offer["TrainingPlanOfferingId"]

@@ -87,7 +87,8 @@ def test_tags_of_what_is_not_there_are_refused(bench: Bench, arn: str) -> None:
 
 # -- lag -------------------------------------------------------------------------------------------------
 def test_a_lagging_read_does_not_see_a_new_plan(bench: Bench) -> None:
-    """Describe and List show nothing until the lag has passed on the yard's clock; a purchase sees it at once."""
+    """Describe and List show nothing until the lag has passed on the yard's clock; a purchase sees it at
+    once."""
     bench.buy("p")
     with pytest.raises(ServiceError, match="does not exist"):
         bench.call("DescribeTrainingPlan", TrainingPlanName="p", lag=FIVE)
@@ -184,7 +185,8 @@ def test_zone_names_of_two_accounts_are_permuted(bench: Bench) -> None:
     ],
 )
 def test_the_one_authorisation_step(service: str, params: dict[str, Any], passes: bool) -> None:
-    """What is another account's by its ARN stops here; roles, tags and environments are the caller's affair."""
+    """What is another account's by its ARN stops here; roles, tags and environments are the caller's affair.
+    What is another account's by its ARN stops here; roles, tags and environments are the caller's affair."""
     account = Account("111122223333", "me")
     if passes:
         authorise(account, service, "Operation", params)

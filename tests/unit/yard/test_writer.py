@@ -129,7 +129,8 @@ def test_a_refusal_is_not_told_when_what_it_rested_on_was_not_stored(store: Stor
 
 
 def test_a_transaction_that_sqlite_took_back_fails_those_before_and_not_those_after(store: Store) -> None:
-    """On a full disk SQLite rolls everything back by itself: earlier jobs of the group are lost and told so."""
+    """On a full disk SQLite rolls everything back by itself: earlier jobs of the group are lost and told so.
+    On a full disk SQLite rolls everything back by itself: earlier jobs of the group are lost and told so."""
     memory: list[str] = []
 
     def kept(tx: Transaction) -> None:

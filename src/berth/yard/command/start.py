@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 
 from berth.terms.clock import SystemClock
@@ -104,12 +105,17 @@ def start_detached(settings: StartSettings) -> None:
 
 
 def _why(folder: DataFolder, begun: int) -> str:
-    """The error that the child printed, from where its part of the log begins."""
+    """What the child said was wrong, whole, from where its part of the log begins."""
     with folder.log.open("rb") as log:
         log.seek(begun)
         lines = log.read().decode("utf-8", "replace").strip().splitlines()
-    errors = [line.removeprefix("error: ") for line in lines if line.startswith("error: ")]
-    return errors[0] if errors else (lines[-1] if lines else "the yard ended without a word")
+    for number, line in enumerate(lines):
+        if line.startswith("error: "):
+            said = takewhile(
+                lambda more: not more.startswith(("next: ", "nothing was spent")), lines[number:]
+            )
+            return "\n".join(said).removeprefix("error: ")
+    return lines[-1] if lines else "the yard ended without a word"
 
 
 def wait_until_gone(folder: DataFolder) -> None:

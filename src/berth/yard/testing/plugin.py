@@ -1,7 +1,7 @@
 """The pytest fixture `yard`: a rehearsal of one's own for a test.
 
 It comes with the package (entry point `pytest11`); a project that tests capacity code needs nothing more
-than `gpu-berth[yard]` among its test dependencies. Works under pytest-xdist: every yard has its own folder and
+than `gpu-berth[yard]` among its test dependencies. Works under pytest-xdist: each yard has its own folder and
 port.
 
     def test_buys_once(yard):

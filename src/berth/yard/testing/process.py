@@ -143,7 +143,6 @@ class YardProcess:
     def start(self) -> None:
         """Start the process on the folder and wait until it is ready. Raises YardDidNotStart."""
         self.folder.path.mkdir(parents=True, exist_ok=True)
-        self.folder.running.unlink(missing_ok=True)
         command = [
             sys.executable, "-m", "berth", "yard", "start", "--data", str(self.folder.path),
             "--port", str(self._port), "--clock", self._clock_setting,
@@ -156,15 +155,22 @@ class YardProcess:
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environ, cwd="/"
             )
         deadline = time.monotonic() + START_LIMIT_S
-        while not self.folder.running.exists():
+        while (facts := self._announced()) is None:
             if self.process.poll() is not None or time.monotonic() > deadline:
                 self.kill()
                 raise YardDidNotStart(self.folder.log.read_text(errors="replace")[-4000:])
             time.sleep(0.01)
-        facts = json.loads(self.folder.running.read_text())
         self.url: str = facts["url"]
         self.s3_url: str | None = facts["s3_url"]
         self._port = int(self.url.rsplit(":", 1)[1])  # the same port after a restart: clients keep their URL
+
+    def _announced(self) -> dict[str, Any] | None:
+        """How the yard of this very process is reached; an announcement of another one is not ours."""
+        try:
+            facts: dict[str, Any] = json.loads(self.folder.running.read_text())
+        except FileNotFoundError:
+            return None
+        return facts if self.process is not None and facts["pid"] == self.process.pid else None
 
     def kill(self) -> None:
         """`kill -9`: no chance to tidy up."""
