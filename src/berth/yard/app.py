@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import uuid
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import count
 from typing import Any
 
+from berth.terms.ids import IdSource
 from berth.terms.instants import iso, to_micros
 from berth.yard.assembly import Yard
 from berth.yard.calls import CallLog, CallRecord
@@ -69,6 +70,22 @@ class Exchange:
     cut: bool = False
 
 
+class RequestIds:
+    """Ids of requests, in the shape of a random UUID and never the same: a random start and a running number.
+
+    A random number for each would be a system call for each.
+    """
+
+    def __init__(self, ids: IdSource) -> None:
+        digits = ids.hex(18)
+        self._start = f"{digits[:8]}-{digits[8:12]}-4{digits[12:15]}-a{digits[15:18]}-"
+        self._numbers = count(int(ids.hex(11), 16))
+
+    def next(self) -> str:
+        """The next id."""
+        return f"{self._start}{next(self._numbers):012x}"
+
+
 class App:
     """The AWS side of a yard, as an ASGI application.
 
@@ -94,16 +111,17 @@ class App:
         self._keys = keys
         self._stopping = stopping
         self._verifier = Verifier()
+        self._request_ids = RequestIds(yard.ids)
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Answer one HTTP request."""
         assert scope["type"] == "http"
         exchange: Exchange | None = None
         try:
-            exchange = Exchange(await _read(scope, receive), str(uuid.uuid4()))
+            exchange = Exchange(await _read(scope, receive), self._request_ids.next())
             response = await self._answer(exchange)
         except TooLarge as fault:
-            response = _too_large(fault.request)
+            response = _too_large(fault.request, self._request_ids.next())
         except Gone:
             return
         if exchange is not None and exchange.cut:
@@ -330,7 +348,7 @@ def _claim(request: Request) -> tuple[Claim | None, SignatureProblem | None]:
         return None, problem
 
 
-def _too_large(request: Request) -> Response:
+def _too_large(request: Request, request_id: str) -> Response:
     """The refusal in the language of the service that the headers tell."""
     claim, _ = _claim(request)
     service = guess_service(request) or (claim.service if claim else None)
@@ -338,7 +356,7 @@ def _too_large(request: Request) -> Response:
         return Response(413, {"content-type": "text/plain"}, b"Request entity too large\n")
     message = f"The request is larger than {BODY_MAX} bytes."
     return load(service).error(
-        ServiceError("RequestEntityTooLargeException", message, status=413), str(uuid.uuid4())
+        ServiceError("RequestEntityTooLargeException", message, status=413), request_id
     )
 
 

@@ -57,11 +57,12 @@ def page(
     values: Sequence[Value],
     sort_column: str,
     descending: bool,
+    columns: str = "*",
     size_default: int = PAGE_DEFAULT,
 ) -> tuple[list[Row], str | None]:
     """One page of `table`, sorted by (`sort_column`, name), and the token of the next or None.
 
-    `params` holds NextToken and MaxResults as AWS has them; `table`, `where`, `sort_column` come from code.
+    `params` holds NextToken and MaxResults as AWS has them; the texts of SQL come from code.
     """
     size = int(params.get("MaxResults", size_default))
     scope = f"{scope}/{sort_column}/{'d' if descending else 'a'}"
@@ -72,7 +73,7 @@ def page(
         bound += key
     order = "DESC" if descending else "ASC"
     found = rows.all(
-        f"SELECT * FROM {table} WHERE {' AND '.join(clauses)}"  # noqa: S608 - only literals of our code
+        f"SELECT {columns} FROM {table} WHERE {' AND '.join(clauses)}"  # noqa: S608 - only literals of our code
         f" ORDER BY {sort_column} {order}, name {order} LIMIT ?",
         *bound,
         size + 1,

@@ -10,6 +10,12 @@ from berth.yard.services.lag import horizon_us, status_seen
 from berth.yard.services.operation import Call
 from berth.yard.store.transaction import Reading, Row
 
+# Columns of a plan for who shows plans: its row, and `in_use` as the function of that name counts it.
+PLAN_WITH_USE = (
+    "training_plans.*,"
+    " (SELECT coalesce(sum(count), 0) FROM variants WHERE plan_arn = training_plans.arn) AS in_use"
+)
+
 
 def in_use(rows: Reading, plan_arn: str) -> int:
     """Instances of the plan that endpoints hold now."""

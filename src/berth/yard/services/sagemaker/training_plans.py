@@ -23,7 +23,7 @@ from berth.yard.services.lag import horizon_us, status_seen
 from berth.yard.services.operation import Call, reads, writes
 from berth.yard.services.paging import page
 from berth.yard.services.sagemaker.plan_life import begin_plan
-from berth.yard.services.sagemaker.plan_use import free_instances, in_use
+from berth.yard.services.sagemaker.plan_use import PLAN_WITH_USE
 from berth.yard.services.sagemaker.quotas import plan_holdings
 from berth.yard.services.sagemaker.tags import tag
 from berth.yard.store.transaction import Reading, Row, Transaction, Value
@@ -169,7 +169,8 @@ def describe_training_plan(call: Call, yard: Yard, rows: Reading) -> dict[str, A
     """By name, as on AWS. Raises ResourceNotFound."""
     name = call.params["TrainingPlanName"]
     row = rows.one(
-        "SELECT * FROM training_plans WHERE account_id = ? AND region = ? AND name = ? AND created_us <= ?",
+        f"SELECT {PLAN_WITH_USE} FROM training_plans"  # noqa: S608 - a literal
+        " WHERE account_id = ? AND region = ? AND name = ? AND created_us <= ?",
         call.account.account_id, call.region, name, horizon_us(call),
     )  # fmt: skip
     if row is None:
@@ -182,10 +183,11 @@ def describe_training_plan(call: Call, yard: Yard, rows: Reading) -> dict[str, A
 
 
 def _summary(call: Call, yard: Yard, rows: Reading, row: Row) -> dict[str, Any]:
+    """`row` has the columns of PLAN_WITH_USE."""
     status = status_seen(call, rows, row)
     hours, minutes = divmod((row["end_us"] - row["start_us"]) // 60_000_000, 60)
     active = status == "Active"
-    used = in_use(rows, row["arn"]) if active else 0
+    used = row["in_use"] if active else 0
     start, end = from_micros(row["start_us"]), from_micros(row["end_us"])
     zone = yard.zone_names(call.account.account_id, call.region).name(row["zone_id"])
     # The row's message is that of its present state, which a lagging read does not see yet.
@@ -202,7 +204,7 @@ def _summary(call: Call, yard: Yard, rows: Reading, row: Row) -> dict[str, Any]:
         "UpfrontFee": fee_text(Money.from_micros(row["fee_micros"], row["currency"])),
         "CurrencyCode": row["currency"],
         "TotalInstanceCount": row["count"],
-        "AvailableInstanceCount": free_instances(rows, row) if active else 0,
+        "AvailableInstanceCount": row["count"] - used if active and not row["reclaimed"] else 0,
         "InUseInstanceCount": used,
         "TargetResources": row["targets"].split(","),
         "ReservedCapacitySummaries": [
@@ -238,7 +240,8 @@ def list_training_plans(call: Call, yard: Yard, rows: Reading) -> dict[str, Any]
         where.append("status = ?")
         values.append(wanted["Value"])
     found, token = page(
-        rows, params, scope="training-plans", table="training_plans", where=where, values=values,
+        rows, params, scope="training-plans", table="training_plans", columns=PLAN_WITH_USE,
+        where=where, values=values,
         sort_column=_SORTS[params.get("SortBy", "StartTime")],
         descending=params.get("SortOrder", "Descending") == "Descending",
     )  # fmt: skip
