@@ -28,6 +28,7 @@ from berth.yard.market import bookings, outside
 from berth.yard.market.block_ids import POOLS_MAX, PoolNumbers
 from berth.yard.services import catalogue
 from berth.yard.services.ec2.block_life import BLOCK_TIMERS
+from berth.yard.services.ec2.instance_life import INSTANCE_TIMERS
 from berth.yard.services.ec2.own_surroundings import own_surroundings
 from berth.yard.services.sagemaker.endpoint_life import come_back, take_report
 from berth.yard.services.sagemaker.plan_life import PLAN_TIMERS
@@ -142,7 +143,7 @@ def _timers(yard: Yard) -> dict[str, Timer]:
         return lambda tx, subject: play(tx, yard, subject)
 
     kinds = {kind: Timer(bind(play), touches) for kind, (play, touches) in PLAN_TIMERS.items()}
-    kinds |= {kind: Timer(bind(play)) for kind, play in BLOCK_TIMERS.items()}
+    kinds |= {kind: Timer(bind(play)) for kind, play in {**BLOCK_TIMERS, **INSTANCE_TIMERS}.items()}
     fleet, calendars = yard.fleet, yard.calendars
     kinds[bookings.DAY_TIMER] = Timer(lambda tx, _: bookings.play_day(tx, calendars))
     kinds[outside.DAY_TIMER] = Timer(lambda tx, subject: outside.play_day(tx, fleet, subject))

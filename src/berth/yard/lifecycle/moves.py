@@ -70,6 +70,20 @@ CAPACITY_BLOCK = States(
 )
 
 
+# EC2's, but for `stopping` and `stopped`: a yard's instances cannot be stopped. An instance in `shutting-down`
+# still holds its host, which is being cleaned.
+INSTANCE = States(
+    table="instances",
+    kind="instance",
+    moves={
+        "pending": frozenset({"running", "shutting-down"}),
+        "running": frozenset({"shutting-down"}),
+        "shutting-down": frozenset({"terminated"}),
+        "terminated": frozenset(),
+    },
+)
+
+
 class MoveLost(RuntimeError):
     """The resource was not in the expected state any more, or is gone."""
 

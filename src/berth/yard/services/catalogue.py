@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from berth.yard.services.ec2 import capacity_blocks, capacity_reservations, regions, zone_opt_ins
+from berth.yard.services.ec2 import (
+    capacity_blocks,
+    capacity_reservations,
+    images,
+    instance_types,
+    instances,
+    network,
+    regions,
+    run_instances,
+    zone_opt_ins,
+)
 from berth.yard.services.ec2 import tags as ec2_tags
 from berth.yard.services.sagemaker import endpoint_configs, endpoints, models, tags, training_plans
 from berth.yard.services.sagemaker_runtime import invocations
@@ -14,6 +24,11 @@ SERVICES = (
     capacity_blocks,
     capacity_reservations,
     ec2_tags,
+    instance_types,
+    network,
+    images,
+    run_instances,
+    instances,
     training_plans,
     models,
     endpoint_configs,

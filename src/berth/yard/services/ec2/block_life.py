@@ -18,6 +18,7 @@ from berth.yard.lifecycle.timers import Rank
 from berth.yard.market.block_rules import pays_at
 from berth.yard.market.bookings import unbook
 from berth.yard.services.ec2.blocks import reclaim_at
+from berth.yard.services.ec2.instance_life import reclaim_block
 from berth.yard.services.ec2.tags import forget_tags
 from berth.yard.store.transaction import Row, Transaction
 
@@ -96,6 +97,7 @@ def _reclaim(tx: Transaction, yard: Yard, arn: str) -> None:
         arn, CAPACITY_BLOCK.kind, "instances are taken back from now on",
         account_id=row["account_id"], region=row["region"],
     )  # fmt: skip
+    reclaim_block(tx, yard, row["reservation_id"])
 
 
 def _end(tx: Transaction, yard: Yard, arn: str) -> None:
