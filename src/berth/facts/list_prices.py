@@ -66,6 +66,17 @@ def capacity_block_hourly(instance_type: str, place: str) -> ListPrice | None:
     return _capacity_block().get((instance_type.removeprefix("ml."), place))
 
 
+def highest_hourly(instance_type: str) -> Money | None:
+    """The highest list price of the bare hardware in any Region, on demand or as a block; None = not known.
+
+    It says what cannot be a price of that hardware, not what it costs.
+    """
+    name = instance_type.removeprefix("ml.")
+    tables = (_on_demand(), _capacity_block())
+    known = [price.money for table in tables for (item, _), price in table.items() if item == name]
+    return max(known, key=lambda money: money.amount, default=None)
+
+
 def sagemaker_hourly(ml_type: str, region: str, component: str) -> ListPrice | None:
     """SageMaker on-demand of `ml_type`, one component, one Region, newest known row; None = not known."""
     found = [p for p in sagemaker_known(ml_type) if p.place == region and p.component == component]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 
 from berth.facts.instance_types import instance_type
+from berth.facts.list_prices import highest_hourly
 from berth.planner.cost import (
     HourlyRate,
     OfferCost,
@@ -19,8 +20,10 @@ from berth.planner.cost import (
 )
 from berth.planner.fit import misfits
 from berth.planner.need import Need
-from berth.planner.offers import Offer, PlaceAnswer, PlaceOutcome, hours_of, reclaim_before_end
+from berth.planner.offers import Offer, PlaceAnswer, PlaceOutcome, Query, hours_of, reclaim_before_end
+from berth.planner.owned import OwnedAnswer, blocks_owned, owned_choices
 from berth.planner.plan import Choice, Plan, Rejected
+from berth.planner.surcharge import OsRate
 from berth.planner.verdicts import WayVerdict, verdicts
 from berth.terms.durations import spoken
 from berth.terms.money import Money
@@ -35,18 +38,26 @@ def make_plan(
     rates: Iterable[HourlyRate],
     now: datetime,
     *,
+    owned: Iterable[OwnedAnswer] = (),
+    os_rates: Iterable[OsRate] = (),
     account: str | None = None,
     rehearsal: str | None = None,
 ) -> Plan:
     """The plan for `need` from what was answered and what is listed.
 
-    `rates` holds hourly prices of the ways without reservation, of EC2's bare hardware too: that one says
-    which prices are implausible. `account` and `rehearsal` say who asked, and where (see Plan).
+    `rates` holds hourly prices of the ways without reservation, of EC2's bare hardware too: together with the
+    list prices that ship with the package, that one says which prices are implausible. `owned` is what the
+    account has already, `os_rates` the operating system fees of blocks. `account` and `rehearsal` say who
+    asked, and where (see Plan).
     """
-    heard = tuple(sorted(answers, key=lambda a: (a.way.value, a.region, a.seen_at)))
-    judged = verdicts(need, now)
-    usable_rates = _plausible(rates)
-    ranked, rejected = _sort_offers(need, heard, usable_rates, now)
+    heard = tuple(sorted(answers, key=_order_of_answers))
+    has = tuple(sorted(owned, key=lambda a: (a.way.value, a.region)))
+    judged = verdicts(need, now, blocks_owned(has))
+    floor = _floor(need, rates := tuple(rates))
+    usable_rates = _plausible(rates, floor)
+    priced = _Prices(usable_rates, {(r.region, r.platform): r for r in os_rates}, floor)
+    may = {v.way for v in judged if v.fits}
+    ranked, rejected = _sort_offers(need, heard, priced, now, may)
     choices = tuple(
         Choice(
             number=number,
@@ -67,41 +78,81 @@ def make_plan(
         rejected=rejected,
         pay_as_you_go=_pay_lines(need, choices, judged, usable_rates),
         verdicts=judged,
-        incomplete=any(not a.is_complete for a in heard),
+        incomplete=any(not a.is_complete for a in heard) or any(a.trouble for a in has),
+        owned=owned_choices(has, need, now),
+        unread=tuple(f"{a.region} {a.way}: {a.trouble}" for a in has if a.trouble),
     )
 
 
-def _plausible(rates: Iterable[HourlyRate]) -> tuple[HourlyRate, ...]:
+@dataclass(frozen=True, slots=True)
+class _Prices:
+    """What offers are compared with."""
+
+    rates: tuple[HourlyRate, ...]
+    os_rates: Mapping[tuple[str, str], OsRate]
+    floor: Money | None
+
+
+def _order_of_answers(answer: PlaceAnswer) -> tuple[object, ...]:
+    asked = answer.question
+    return (
+        answer.way.value,
+        answer.region,
+        (asked.duration_hours, asked.instance_type, asked.count) if asked else (),
+        answer.seen_at,
+    )
+
+
+def _plausible(rates: Sequence[HourlyRate], floor: Money | None) -> tuple[HourlyRate, ...]:
     """The rates in a fixed order, zero and implausible ones made unknown (field fault 17)."""
-    ordered = sorted(rates, key=lambda r: (list(Way).index(r.way), r.region, r.component))
-    floor = _floor(ordered)
+    ordered = sorted(rates, key=lambda r: (list(Way).index(r.way), r.region, r.component, r.zone_id or ""))
     return tuple(replace(rate, hourly=known_or_none(rate.hourly, floor)) for rate in ordered)
 
 
-def _floor(rates: Sequence[HourlyRate]) -> Money | None:
+def _floor(need: Need, rates: Sequence[HourlyRate]) -> Money | None:
     known = [r.hourly for r in rates if r.way is Way.ON_DEMAND and r.hourly is not None]
+    listed = highest_hourly(need.instance_type)
+    if listed is not None:
+        known.append(listed)
     return floor_from(max(known, key=lambda m: m.amount)) if known else None
 
 
 def _sort_offers(
-    need: Need, answers: Sequence[PlaceAnswer], rates: Sequence[HourlyRate], now: datetime
+    need: Need, answers: Sequence[PlaceAnswer], prices: _Prices, now: datetime, may: Set[Way]
 ) -> tuple[list[tuple[Offer, OfferCost]], tuple[Rejected, ...]]:
     kind = instance_type(need.instance_type)
     accelerators = kind.accelerator_count if kind else None
-    floor = _floor(rates)
     fitting: list[tuple[Offer, OfferCost]] = []
     rejected: list[Rejected] = []
-    for answer in answers:
-        for offer in answer.offers:
-            against = misfits(offer, need, now)
-            if against:
-                rejected.append(Rejected(offer, against))
-            else:
-                rate = _rate_for(need, offer.region, rates)
-                fitting.append((offer, cost_of(offer, accelerators, rate, floor)))
+    for offer in _each_once(offer for answer in answers for offer in answer.offers):
+        against = misfits(offer, need, now)
+        if offer.way not in may:
+            against = (f"{offer.way} does not fit the need", *against)
+        if against:
+            rejected.append(Rejected(offer, against))
+            continue
+        rate = _rate_for(need, offer.region, prices.rates)
+        os_rate = prices.os_rates.get((offer.region, offer.platform))
+        fitting.append((offer, cost_of(offer, accelerators, rate, prices.floor, os_rate)))
     fitting.sort(key=lambda pair: _preference(need, *pair))
     rejected.sort(key=lambda r: (r.offer.paid_window.start, r.offer.region, r.offer.offering_id or ""))
     return fitting, tuple(rejected)
+
+
+def _each_once(offers: Iterable[Offer]) -> Iterator[Offer]:
+    """Every offer once: questions for several durations find the same one again (field fault 46)."""
+    asked_first: dict[Hashable, Query] = {}
+    for offer in offers:
+        place = (offer.way, offer.region, offer.segments, offer.count, offer.fee, offer.targets)
+        name = (offer.region, offer.offering_id) if offer.offering_id else place
+        twice = (place, name)  # in one answer, as where a page comes again
+        if twice in asked_first:
+            continue
+        if any(asked_first.get(key, offer.query) != offer.query for key in (place, name)):
+            continue
+        for key in (place, name, twice):
+            asked_first.setdefault(key, offer.query)
+        yield offer
 
 
 def _preference(need: Need, offer: Offer, cost: OfferCost) -> tuple[object, ...]:
@@ -177,6 +228,7 @@ def _cares(need: Need, offer: Offer, cost: OfferCost) -> tuple[str, ...]:
         "It starts at once: each later minute moves the start and the fee." if offer.starts_at_once else "",
         "Its zone id is not known." if any(s.zone_id is None for s in offer.segments) else "",
         f"Its price is unknown: {cost.doubt}." if cost.doubt else "",
+        _local_zone(offer),
         _utilisation(need, offer, cost),
     ]
     return tuple(sentence for sentence in found if sentence)
@@ -193,6 +245,11 @@ def _reclaim(offer: Offer) -> str:
     noun = "instance" if offer.count == 1 else "instances"
     minutes = early // timedelta(minutes=1)
     return f"AWS takes the {noun} from {last:%H:%M}Z, {minutes} min before the paid end."
+
+
+def _local_zone(offer: Offer) -> str:
+    names = [s.zone_name or "" for s in offer.segments if s.zone_type == "local-zone"]
+    return f"It is in Local Zone {names[0]}: opt in to it and have a subnet there first." if names else ""
 
 
 def _parts(offer: Offer) -> str:

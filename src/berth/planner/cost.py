@@ -9,6 +9,7 @@ from decimal import ROUND_CEILING, ROUND_HALF_UP, Decimal
 from typing import Any
 
 from berth.planner.offers import Offer, hours_of, money_from_json, money_json
+from berth.planner.surcharge import OsRate, Surcharge, surcharge_for
 from berth.terms.money import Money
 from berth.terms.ways import Way
 
@@ -25,8 +26,9 @@ class HourlyRate:
     """What one instance hour costs by a way that is paid as one goes.
 
     `hourly` is None where no price is known. `component` is what is priced (`hosting`, `training`,
-    `on-demand`). `as_of` and `source` say when and where the price was seen (None and '' when there is
-    none); `live` is False for the shipped tables. `region_assumed`: the source named no Region.
+    `on-demand`, `spot`). `as_of` and `source` say when and where the price was seen (None and '' when there
+    is none); `live` is False for the shipped tables. `region_assumed`: the source named no Region. `zone_id`
+    is set where a price is one zone's own (Spot); None: the whole Region's.
     """
 
     way: Way
@@ -38,6 +40,7 @@ class HourlyRate:
     note: str = ""
     region_assumed: bool = False
     live: bool = False
+    zone_id: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -51,6 +54,7 @@ class HourlyRate:
             "note": self.note,
             "region_assumed": self.region_assumed,
             "live": self.live,
+            "zone_id": self.zone_id,
         }
 
     @classmethod
@@ -66,6 +70,7 @@ class HourlyRate:
             value["note"],
             bool(value["region_assumed"]),
             bool(value["live"]),
+            value.get("zone_id"),
         )
 
 
@@ -74,14 +79,15 @@ class BreakEven:
     """From how much use on an offer costs less than on-demand.
 
     `after` is the time of use from which it does, rounded up to the minute; `share` that time as a share of
-    the usable time (over 1: never within the offer). `rate` is the on-demand rate compared with.
-    `at_full_use` is what on-demand would cost for all of the usable time.
+    the usable time (over 1: never within the offer), `share_of_paid` of the paid time. `rate` is the
+    on-demand rate compared with. `at_full_use` is what on-demand would cost for all of the usable time.
     """
 
     after: timedelta
     share: Decimal
     rate: HourlyRate
     at_full_use: Money
+    share_of_paid: Decimal | None = None
 
     @property
     def ever_pays(self) -> bool:
@@ -93,6 +99,7 @@ class BreakEven:
         return {
             "after_s": int(self.after.total_seconds()),
             "share_of_usable": f"{self.share:.4f}",
+            "share_of_paid": None if self.share_of_paid is None else f"{self.share_of_paid:.4f}",
             "rate": self.rate.to_json(),
             "on_demand_at_full_use": money_json(self.at_full_use),
         }
@@ -102,11 +109,13 @@ class BreakEven:
         """The break-even that `to_json` wrote."""
         full = money_from_json(value["on_demand_at_full_use"])
         assert full is not None
+        of_paid = value.get("share_of_paid")
         return cls(
             timedelta(seconds=value["after_s"]),
             Decimal(value["share_of_usable"]),
             HourlyRate.from_json(value["rate"]),
             full,
+            None if of_paid is None else Decimal(of_paid),
         )
 
 
@@ -114,10 +123,11 @@ class BreakEven:
 class OfferCost:
     """What an offer really costs.
 
-    `total` is None where the fee is missing, zero or implausible; `doubt` then says which.
-    `per_usable_hour` is per instance, `per_accelerator_hour` per accelerator, both over the usable time;
-    None where the total or the number of accelerators is not known. `break_even` is None without a known
-    on-demand rate in one currency.
+    `fee` is what is paid at the purchase, None where it is missing, zero or implausible; `surcharge` the
+    operating system's line, None where there is none. `total` is both, rounded once; None where either is not
+    known, and `doubt` then says why. `per_usable_hour` is per instance, `per_accelerator_hour` per
+    accelerator, both over the usable time; None where the total or the number of accelerators is not known.
+    `break_even` is None without a known on-demand rate in one currency.
     """
 
     total: Money | None
@@ -127,6 +137,8 @@ class OfferCost:
     per_accelerator_hour: Money | None
     break_even: BreakEven | None
     doubt: str = ""
+    fee: Money | None = None
+    surcharge: Surcharge | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Plain values for JSON. Rates are rounded to a thousandth of the currency unit."""
@@ -138,6 +150,8 @@ class OfferCost:
             "per_usable_accelerator_hour": money_json(self.per_accelerator_hour),
             "break_even": self.break_even.to_json() if self.break_even else None,
             "doubt": self.doubt,
+            "fee": money_json(self.fee),
+            "surcharge": self.surcharge.to_json() if self.surcharge else None,
         }
 
     @classmethod
@@ -151,6 +165,8 @@ class OfferCost:
             money_from_json(value["per_usable_accelerator_hour"]),
             BreakEven.from_json(value["break_even"]) if value["break_even"] else None,
             value["doubt"],
+            money_from_json(value["fee"] if "fee" in value else value["total"]),
+            Surcharge.from_json(value["surcharge"]) if value.get("surcharge") else None,
         )
 
 
@@ -187,27 +203,44 @@ class PayAsYouGo:
 
 
 def cost_of(
-    offer: Offer, accelerators: int | None, rate: HourlyRate | None, floor: Money | None
+    offer: Offer,
+    accelerators: int | None,
+    rate: HourlyRate | None,
+    floor: Money | None,
+    os_rate: OsRate | None = None,
 ) -> OfferCost:
     """What `offer` costs.
 
     `accelerators` are per instance (None: not known). `rate` is the on-demand rate to compare with (None: not
     known). `floor` is the least plausible price of one instance hour (None: only zero is implausible).
+    `os_rate` is the operating system fee of the offer's platform (None: not known, where there is one).
     """
     doubt = _doubt(offer, floor)
-    total = None if doubt else offer.fee
+    fee = None if doubt else offer.fee
+    surcharge = surcharge_for(offer.platform, os_rate, offer.count, offer.paid_time)
+    total = _total(fee, surcharge)
+    if fee is not None and total is None:
+        doubt = f"the operating system fee of {offer.platform} is not known"
     usable = offer.usable_time
-    per_hour = _per_hour(total, hours_of(usable) * offer.count)
-    per_accelerator = _per_hour(total, hours_of(usable) * offer.count * (accelerators or 0))
     return OfferCost(
         total=total,
         paid=offer.paid_time,
         usable=usable,
-        per_usable_hour=per_hour,
-        per_accelerator_hour=per_accelerator,
-        break_even=_break_even(total, offer.count, usable, rate),
+        per_usable_hour=_per_hour(total, hours_of(usable) * offer.count),
+        per_accelerator_hour=_per_hour(total, hours_of(usable) * offer.count * (accelerators or 0)),
+        break_even=_break_even(total, offer, rate),
         doubt=doubt,
+        fee=fee,
+        surcharge=surcharge,
     )
+
+
+def _total(fee: Money | None, surcharge: Surcharge | None) -> Money | None:
+    if fee is None or surcharge is None:
+        return fee
+    if surcharge.total is None or surcharge.total.currency != fee.currency:
+        return None
+    return (fee + surcharge.total).rounded()
 
 
 def pay_as_you_go(rate: HourlyRate, count: int, span: timedelta, accelerators: int | None) -> PayAsYouGo:
@@ -244,21 +277,25 @@ def _doubt(offer: Offer, floor: Money | None) -> str:
     return ""
 
 
-def _break_even(
-    total: Money | None, count: int, usable: timedelta, rate: HourlyRate | None
-) -> BreakEven | None:
+def _break_even(total: Money | None, offer: Offer, rate: HourlyRate | None) -> BreakEven | None:
     if total is None or rate is None or rate.hourly is None or rate.hourly.currency != total.currency:
         return None
+    usable, count = offer.usable_time, offer.count
     if not usable or rate.hourly.amount <= 0:
         return None
     hours = total.amount / (rate.hourly.amount * count)
     minutes = (hours * _MINUTE_HOURS).to_integral_value(rounding=ROUND_CEILING)
     return BreakEven(
         after=timedelta(minutes=int(minutes)),
-        share=(hours / hours_of(usable)).quantize(Decimal("0.0001"), rounding=ROUND_HALF_UP),
+        share=_share(hours, usable),
         rate=rate,
         at_full_use=(rate.hourly * (hours_of(usable) * count)).rounded(),
+        share_of_paid=_share(hours, offer.paid_time),
     )
+
+
+def _share(hours: Decimal, span: timedelta) -> Decimal:
+    return (hours / hours_of(span)).quantize(Decimal("0.0001"), rounding=ROUND_HALF_UP)
 
 
 def _per_hour(total: Money | None, hours: Decimal) -> Money | None:

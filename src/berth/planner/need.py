@@ -9,7 +9,9 @@ from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from berth.planner.launch import Launch
 from berth.planner.offers import money_from_json, money_json
+from berth.planner.platforms import LINUX
 from berth.terms.instants import iso, parse_instant
 from berth.terms.money import Money
 from berth.terms.ways import Target
@@ -74,6 +76,10 @@ class Need:
     share of the usable time in which something will run, from 0 (exclusive) to 1; None: not known. `budget`
     bounds the total; `account` pins the account; `time_zone` is an IANA name in which local dates were read
     and local times are shown beside UTC. None always means: not said.
+
+    `platform` is the operating system platform of instances, in EC2's words; SageMaker chooses its own.
+    `tags` say whose need it is (`team = "a"`): what the account owns and somebody else has tagged is not
+    counted. `launch` says how instances are launched, `deployment` what SageMaker runs.
     """
 
     name: str
@@ -91,6 +97,9 @@ class Need:
     utilisation: Decimal | None = None
     time_zone: str | None = None
     deployment: Deployment | None = None
+    platform: str = LINUX
+    tags: tuple[tuple[str, str], ...] = ()
+    launch: Launch | None = None
 
     @property
     def zone(self) -> ZoneInfo | None:
@@ -129,6 +138,9 @@ class Need:
             "utilisation": None if self.utilisation is None else str(self.utilisation),
             "time_zone": self.time_zone,
             "deployment": self.deployment.to_json() if self.deployment else None,
+            "platform": self.platform,
+            "tags": dict(self.tags),
+            "launch": self.launch.to_json() if self.launch else None,
         }
 
     @classmethod
@@ -150,6 +162,10 @@ class Need:
             utilisation=None if value["utilisation"] is None else Decimal(value["utilisation"]),
             time_zone=value["time_zone"],
             deployment=Deployment.from_json(value["deployment"]) if value["deployment"] else None,
+            # Absent from documents of the first release.
+            platform=value.get("platform", LINUX),
+            tags=tuple(sorted(value.get("tags", {}).items())),
+            launch=Launch.from_json(value["launch"]) if value.get("launch") else None,
         )
 
 

@@ -12,10 +12,13 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from berth.facts.instance_types import ML_PREFIX, InstanceType, instance_type, instance_types
+from berth.planner.launch import Launch
 from berth.planner.local_dates import day_end, day_start, read_day, read_instant, read_zone
 from berth.planner.need import NAME_PATTERN, Deployment, Need
-from berth.planner.verdicts import COUNTS_SOLD, LONGEST
-from berth.terms.durations import parse_duration, spoken
+from berth.planner.need_parts import read_deployment, read_launch, read_tags
+from berth.planner.platforms import LINUX, PLATFORMS
+from berth.planner.verdicts import LONGEST, PLAN_COUNTS
+from berth.terms.durations import spoken
 from berth.terms.money import Money
 from berth.terms.settings import Complaint, Section, SettingsError, read_settings
 from berth.terms.ways import Target
@@ -35,11 +38,11 @@ FLAGS = {
     "account": "--account",
     "utilisation": "--utilisation",
     "time_zone": "--time-zone",
+    "platform": "--platform",
 }
 _TARGETS = tuple(t.value for t in Target)
 _SHORTEST = timedelta(hours=1)
 _NAME_HINT = "lower-case letters, digits and hyphens, at most 40, a letter or digit first"
-_SAGEMAKER_NAME = r"[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}"
 
 
 class NeedError(SettingsError):
@@ -119,6 +122,9 @@ class _Both:
             utilisation=self._utilisation(),
             time_zone=zone.key if zone else None,
             deployment=self._deployment(),
+            platform=self._platform(target),
+            tags=self._tags(),
+            launch=self._launch(target),
         )
         self._check_times(made)
         self._finish()
@@ -153,8 +159,8 @@ class _Both:
     def _count(self, target: Target) -> int:
         section = self.at("count")
         count = section.integer("count", 1, low=1, high=256)
-        if target is not Target.INSTANCES and count not in COUNTS_SOLD:
-            nearest = [c for c in COUNTS_SOLD if c < count][-1:] + [c for c in COUNTS_SOLD if c > count][:1]
+        if target is not Target.INSTANCES and count not in PLAN_COUNTS:
+            nearest = [c for c in PLAN_COUNTS if c < count][-1:] + [c for c in PLAN_COUNTS if c > count][:1]
             section.complain(
                 "count",
                 f"plans are sold in 1, 2, 4, 8, 16, 32 or 64 instances, not {count}; "
@@ -251,7 +257,26 @@ class _Both:
 
     def _deployment(self) -> Deployment | None:
         section = self.file.table("deployment")
-        return None if section is None else _read_deployment(section)
+        return None if section is None else read_deployment(section)
+
+    def _platform(self, target: Target) -> str:
+        section = self.at("platform")
+        platform = section.choice("platform", PLATFORMS, LINUX)
+        if platform != LINUX and target is not Target.INSTANCES:
+            section.complain("platform", "is for target instances; SageMaker chooses its own")
+        return platform
+
+    def _tags(self) -> tuple[tuple[str, str], ...]:
+        section = self.file.table("tags")
+        return () if section is None else read_tags(section)
+
+    def _launch(self, target: Target) -> Launch | None:
+        section = self.file.table("launch")
+        if section is None:
+            return None
+        if target is not Target.INSTANCES:
+            section.complain(None, f"[launch] is for target instances; {target} needs [deployment]")
+        return read_launch(section)
 
     def _check_times(self, need: Need) -> None:
         for key in ("start", "earliest_start", "latest_end"):
@@ -311,48 +336,3 @@ def check_type(name: str, target: Target) -> InstanceType:
     if not hosts:
         raise ValueError(f"{name} does not exist for target {target.value}")
     return kind
-
-
-def _read_deployment(section: Section) -> Deployment:
-    model = section.text("model", "", pattern=_SAGEMAKER_NAME, hint="a SageMaker model name")
-    image = section.text("image", "", pattern=r"\S{1,255}", hint="a container image without spaces")
-    data = section.text("data", "")
-    role = section.text("role", "", pattern=r"arn:aws[a-z-]*:iam::\d{12}:role/\S+", hint="an IAM role ARN")
-    if bool(model) == bool(image):
-        section.complain(None, "write either model (one that exists) or image, data and role (to make one)")
-    if image and not role:
-        section.complain(None, "role is missing: an IAM role ARN that SageMaker takes on")
-    if model and (data or role or section.has("environment")):
-        section.complain(None, "model names one that exists: leave out data, role and environment")
-    return Deployment(
-        model_name=model or None,
-        image=image or None,
-        data=data or None,
-        role=role or None,
-        environment=_environment(section),
-        startup_timeout=_startup(section),
-        endpoint_name=section.text("endpoint", "", pattern=_SAGEMAKER_NAME) or None,
-    )
-
-
-def _environment(section: Section) -> tuple[tuple[str, str], ...]:
-    table = section.table("environment")
-    if table is None:
-        return ()
-    keys = table.keys()
-    return tuple(sorted((key, table.text(key)) for key in keys))
-
-
-def _startup(section: Section) -> timedelta | None:
-    text = section.text("startup_timeout", "")
-    if not text:
-        return None
-    try:
-        span = parse_duration(text)
-        # ContainerStartupHealthCheckTimeoutInSeconds takes 60 to 3600 (botocore model of SageMaker).
-        if not timedelta(seconds=60) <= span <= timedelta(hours=1):
-            raise ValueError(f"must be from 60 s to 1 h, not {text}")
-        return span
-    except ValueError as problem:
-        section.complain("startup_timeout", str(problem))
-        return None

@@ -36,7 +36,8 @@ class Query:
     """One question to a search API, such that it can be asked again.
 
     `duration_hours` are whole hours. `start_after` and `end_before` bound the window; None leaves the bound
-    out. `target` is None where the way knows no target.
+    out. `target` is None where the way knows no target. `platform` is what a Capacity Block would be bought
+    for; a search does not ask it, and '' is for ways that know none.
     """
 
     way: Way
@@ -47,6 +48,7 @@ class Query:
     target: Target | None
     start_after: datetime | None = None
     end_before: datetime | None = None
+    platform: str = ""
 
     def narrowed_to(self, window: Window) -> Query:
         """The same question, asked only for offers inside `window`.
@@ -67,6 +69,7 @@ class Query:
             "target": self.target.value if self.target else None,
             "start_after": _iso(self.start_after),
             "end_before": _iso(self.end_before),
+            "platform": self.platform,
         }
 
     @classmethod
@@ -81,18 +84,23 @@ class Query:
             target=Target(value["target"]) if value["target"] else None,
             start_after=_instant(value["start_after"]),
             end_before=_instant(value["end_before"]),
+            platform=value.get("platform", ""),  # absent from documents of the first release
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """One continuous part of an offer. `zone_id` is None where the zone's name could not be translated."""
+    """One continuous part of an offer. `zone_id` is None where the zone's name could not be translated.
+
+    `zone_type` is EC2's word (`availability-zone`, `local-zone`), None where none was told.
+    """
 
     window: Window
     zone_id: str | None
     zone_name: str | None
     instance_type: str
     count: int
+    zone_type: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -103,6 +111,7 @@ class Segment:
             "zone_name": self.zone_name,
             "instance_type": self.instance_type,
             "count": self.count,
+            "zone_type": self.zone_type,
         }
 
     @classmethod
@@ -114,6 +123,7 @@ class Segment:
             value["zone_name"],
             value["instance_type"],
             int(value["count"]),
+            value.get("zone_type"),
         )
 
 
@@ -125,7 +135,8 @@ class Offer:
     the price of the whole offer as the service named it, None where it named none or nothing that is a
     number: unknown, never free. `targets` are the service's own words, unknown ones included. `offering_id`
     is None for ways that have no offer to buy. `starts_at_once` says that the start is not one that was
-    published ahead, but "as soon as possible", so a later search shows a later start.
+    published ahead, but "as soon as possible", so a later search shows a later start. The query that found it
+    holds the platform that a Capacity Block is bought for.
     """
 
     way: Way
@@ -151,6 +162,11 @@ class Offer:
         if asked is not None and asked.value in self.targets:
             return asked.value
         return self.targets[0] if self.targets else ""
+
+    @property
+    def platform(self) -> str:
+        """The platform that it would be bought for; '' where the way knows none."""
+        return self.query.platform
 
     @property
     def paid_window(self) -> Window:
@@ -240,7 +256,10 @@ class PlaceOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PlaceAnswer:
-    """One place's answer to one way's question. `detail` is empty or one sentence; `seen_at` when it came."""
+    """One place's answer to one way's question. `detail` is empty or one sentence; `seen_at` when it came.
+
+    `question` is what was asked, None where nothing could be; offers may be there without a complete answer.
+    """
 
     way: Way
     region: str
@@ -248,6 +267,7 @@ class PlaceAnswer:
     seen_at: datetime
     detail: str = ""
     offers: tuple[Offer, ...] = ()
+    question: Query | None = None
 
     @property
     def is_complete(self) -> bool:
@@ -267,6 +287,7 @@ class PlaceAnswer:
             "seen_at": iso(self.seen_at),
             "detail": self.detail,
             "offers": [o.to_json() for o in self.offers],
+            "question": self.question.to_json() if self.question else None,
         }
 
     @classmethod
@@ -279,6 +300,7 @@ class PlaceAnswer:
             parse_instant(value["seen_at"]),
             value["detail"],
             tuple(Offer.from_json(o) for o in value["offers"]),
+            Query.from_json(value["question"]) if value.get("question") else None,
         )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from berth.planner.cost import OfferCost, PayAsYouGo
 from berth.planner.need import Need
 from berth.planner.offers import Offer, PlaceAnswer
+from berth.planner.owned import OwnedChoice
 from berth.planner.verdicts import WayVerdict
 from berth.terms.instants import iso, parse_instant
 from berth.terms.money import Money
@@ -80,7 +81,9 @@ class Plan:
 
     `account` is the account that asked, None when nobody was asked. `rehearsal` is the URL of the yard that
     answered, None for AWS: a plan of one world must never be bought in the other. `incomplete` says that at
-    least one place did not answer in full, so that a better offer may exist.
+    least one place did not answer in full, so that a better offer may exist. `owned` is what the account has
+    of the need's type, what covers the need first; `unread` says, place by place, what could not be read of
+    it: there may be more.
     """
 
     need: Need
@@ -93,11 +96,18 @@ class Plan:
     pay_as_you_go: tuple[PayAsYouGo, ...]
     verdicts: tuple[WayVerdict, ...]
     incomplete: bool
+    owned: tuple[OwnedChoice, ...] = ()
+    unread: tuple[str, ...] = ()
 
     @property
     def best(self) -> Choice | None:
         """The first choice, or None when nothing fits."""
         return self.choices[0] if self.choices else None
+
+    @property
+    def reuse(self) -> OwnedChoice | None:
+        """What the account owns already and the need can be run in, at no new cost; None when nothing is."""
+        return self.owned[0] if self.owned and self.owned[0].covers else None
 
     def choice(self, number: int) -> Choice | None:
         """Choice `number` (from 1), or None when there is none."""
@@ -117,6 +127,8 @@ class Plan:
             "verdicts": [v.to_json() for v in self.verdicts],
             "rejected": [r.to_json() for r in self.rejected],
             "places": [a.to_json() for a in self.answers],
+            "owned": [o.to_json() for o in self.owned],
+            "unread": list(self.unread),
         }
 
     @classmethod
@@ -135,4 +147,7 @@ class Plan:
             pay_as_you_go=tuple(PayAsYouGo.from_json(p) for p in value["pay_as_you_go"]),
             verdicts=tuple(WayVerdict.from_json(v) for v in value["verdicts"]),
             incomplete=bool(value["incomplete"]),
+            # Absent from documents of the first release.
+            owned=tuple(OwnedChoice.from_json(o) for o in value.get("owned", ())),
+            unread=tuple(value.get("unread", ())),
         )

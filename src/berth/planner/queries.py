@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, time, timedelta
 
+from berth.planner import ladder
 from berth.planner.need import Need
 from berth.planner.offers import Query
-from berth.terms.ways import Way
+from berth.terms.ways import Target, Way
 
 # Plans end at 11:30 UTC, and start then unless they start at once (SageMaker guide, read 2026-11).
 BOUNDARY = time(11, 30)
@@ -44,6 +45,57 @@ def training_plan_queries(need: Need, regions: tuple[str, ...], now: datetime) -
         )
         for region in regions
     )
+
+
+def block_queries(need: Need, regions: tuple[str, ...], now: datetime) -> tuple[Query, ...]:
+    """One question a Region, for the step of the ladder that covers the need; none where no step does.
+
+    AWS answers with windows around the asked length that end at 11:30 UTC, one shorter and one longer where
+    the start is off that grid. So a start before the next boundary asks for the need's own length: the longer
+    answer covers it.
+    """
+    asked = _fixed_block(need, now) if need.start else _flexible_block(need, now)
+    if asked is None:
+        return ()
+    start_after, end_before, hours = asked
+    return tuple(
+        Query(
+            way=Way.CAPACITY_BLOCK,
+            region=region,
+            instance_type=need.instance_type,
+            count=need.count,
+            duration_hours=hours,
+            target=Target.INSTANCES,
+            start_after=start_after,
+            end_before=end_before,
+            platform=need.platform,
+        )
+        for region in regions
+    )
+
+
+_Asked = tuple[datetime | None, datetime | None, int]
+
+
+def _flexible_block(need: Need, now: datetime) -> _Asked | None:
+    step = ladder.step_at_least(need.duration)
+    if step is None:
+        return None
+    start_after, end_before, _ = _flexible(need, now)
+    return start_after, end_before, ladder.hours(step)
+
+
+def _fixed_block(need: Need, now: datetime) -> _Asked | None:
+    window = need.fixed_window
+    assert window is not None
+    begin, end = boundary_before(window.start), boundary_after(window.end)
+    ahead = begin - _ROOM > now
+    step = ladder.step_at_least(end - begin if ahead else need.duration)
+    if step is None:
+        return None
+    if ahead:
+        return begin - _ROOM, max(end, begin + step) + _ROOM, ladder.hours(step)
+    return None, max(end, boundary_after(now + step) + _DAY) + _ROOM, ladder.hours(step)
 
 
 def _flexible(need: Need, now: datetime) -> tuple[datetime | None, datetime | None, int]:

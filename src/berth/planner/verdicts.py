@@ -13,10 +13,15 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from berth.facts.instance_types import InstanceType, instance_type
+from berth.planner import ladder
 from berth.planner.need import Need
+from berth.planner.platforms import BLOCK_PLATFORMS
+from berth.terms.durations import spoken
 from berth.terms.ways import Target, Way
 
-COUNTS_SOLD = (1, 2, 4, 8, 16, 32, 64)
+PLAN_COUNTS = (1, 2, 4, 8, 16, 32, 64)
+BLOCK_COUNT_MAX = 64
+BLOCK_INSTANCES_MAX = 256
 LONGEST = timedelta(days=182)
 BOOKABLE_AHEAD = timedelta(weeks=8)
 
@@ -169,31 +174,46 @@ TERMS: dict[Way, Terms] = {
     ),
 }
 
-Rule = Callable[[Way, Need, InstanceType | None, datetime], Reason | None]
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What a rule looks at.
+
+    `kind` is the need's type, None when the tables do not know it. `blocks_owned` counts the instances of all
+    Capacity Blocks that the account was seen to own and that are not over.
+    """
+
+    need: Need
+    kind: InstanceType | None
+    now: datetime
+    blocks_owned: int = 0
 
 
-def verdicts(need: Need, now: datetime) -> tuple[WayVerdict, ...]:
+Rule = Callable[[Way, Case], Reason | None]
+
+
+def verdicts(need: Need, now: datetime, blocks_owned: int = 0) -> tuple[WayVerdict, ...]:
     """A verdict on each of the six ways, those that fit first, else in the order of `Way`."""
-    kind = instance_type(need.instance_type)
-    made = [_verdict(way, need, kind, now) for way in Way]
+    case = Case(need, instance_type(need.instance_type), now, blocks_owned)
+    made = [_verdict(way, case) for way in Way]
     return tuple(sorted(made, key=lambda v: not v.fits))
 
 
-def _verdict(way: Way, need: Need, kind: InstanceType | None, now: datetime) -> WayVerdict:
-    spoken = [reason for rule in RULES if (reason := rule(way, need, kind, now)) is not None]
-    against = [r for r in spoken if r.against]
-    return WayVerdict(way, not against, tuple(against + [r for r in spoken if not r.against]), TERMS[way])
+def _verdict(way: Way, case: Case) -> WayVerdict:
+    said = [reason for rule in RULES if (reason := rule(way, case)) is not None]
+    against = [r for r in said if r.against]
+    return WayVerdict(way, not against, tuple(against + [r for r in said if not r.against]), TERMS[way])
 
 
-def _manager(way: Way, need: Need, kind: InstanceType | None, now: datetime) -> Reason | None:
-    on_ec2 = need.target is Target.INSTANCES
+def _manager(way: Way, case: Case) -> Reason | None:
+    on_ec2 = case.need.target is Target.INSTANCES
     if way in EC2_WAYS and not on_ec2:
         what = {
             Target.ENDPOINT: "cannot serve an endpoint",
             Target.TRAINING_JOB: "cannot run a SageMaker training job",
             Target.HYPERPOD_CLUSTER: "cannot hold a HyperPod cluster",
             Target.STUDIO_APPS: "cannot hold Studio apps",
-        }[need.target]
+        }[case.need.target]
         sentence = f"EC2 only, {what}" if way is Way.CAPACITY_BLOCK else "EC2 only"
         return Reason("who-manages-the-machines", True, sentence, _PLANS)
     if way in SAGEMAKER_WAYS and on_ec2:
@@ -203,8 +223,8 @@ def _manager(way: Way, need: Need, kind: InstanceType | None, now: datetime) -> 
     return None
 
 
-def _promise(way: Way, need: Need, kind: InstanceType | None, now: datetime) -> Reason | None:
-    if need.start is None:
+def _promise(way: Way, case: Case) -> Reason | None:
+    if case.need.start is None:
         return None
     if way in {Way.TRAINING_PLAN, Way.CAPACITY_BLOCK}:
         return Reason(
@@ -215,11 +235,12 @@ def _promise(way: Way, need: Need, kind: InstanceType | None, now: datetime) -> 
     return None
 
 
-def _type_sold(way: Way, need: Need, kind: InstanceType | None, now: datetime) -> Reason | None:
+def _type_sold(way: Way, case: Case) -> Reason | None:
+    kind = case.kind
     if kind is None:
         return None
     if way is Way.TRAINING_PLAN and kind.training_plan is False:
-        return Reason("type-in-plans", True, f"{need.instance_type} is not sold in training plans", _MODEL)
+        return Reason("type-in-plans", True, f"{kind.ml_name} is not sold in training plans", _MODEL)
     if way is Way.CAPACITY_BLOCK and not kind.capacity_block:
         return Reason("type-in-blocks", True, f"{kind.name} is not sold in Capacity Blocks", _BLOCKS)
     if way is Way.SPOT and not kind.spot:
@@ -227,25 +248,48 @@ def _type_sold(way: Way, need: Need, kind: InstanceType | None, now: datetime) -
     return None
 
 
-def _count_sold(way: Way, need: Need, kind: InstanceType | None, now: datetime) -> Reason | None:
-    if way in {Way.TRAINING_PLAN, Way.CAPACITY_BLOCK} and need.count not in COUNTS_SOLD:
-        source = _PLANS if way is Way.TRAINING_PLAN else _BLOCKS
+def _count_sold(way: Way, case: Case) -> Reason | None:
+    count = case.need.count
+    if way is Way.TRAINING_PLAN and count not in PLAN_COUNTS:
         return Reason(
-            "counts-are-powers-of-two", True, f"sold in 1, 2, 4, 8, 16, 32 or 64, not {need.count}", source
+            "counts-are-powers-of-two", True, f"sold in 1, 2, 4, 8, 16, 32 or 64, not {count}", _PLANS
         )
+    if way is Way.CAPACITY_BLOCK and count > BLOCK_COUNT_MAX:
+        sentence = f"a block holds {BLOCK_COUNT_MAX} instances at most, not {count}"
+        return Reason("64-instances-a-block", True, sentence, _BLOCKS)
     return None
 
 
-def _duration_sold(way: Way, need: Need, kind: InstanceType | None, now: datetime) -> Reason | None:
-    if way in {Way.TRAINING_PLAN, Way.CAPACITY_BLOCK} and need.duration > LONGEST:
-        source = _PLANS if way is Way.TRAINING_PLAN else _BLOCKS
-        return Reason("182-days-at-most", True, "sold for 182 days at most", source)
+def _blocks_in_all(way: Way, case: Case) -> Reason | None:
+    owned, count = case.blocks_owned, case.need.count
+    if way is not Way.CAPACITY_BLOCK or owned + count <= BLOCK_INSTANCES_MAX:
+        return None
+    sentence = f"{BLOCK_INSTANCES_MAX} over all blocks of an account: {owned} owned, {count} more wanted"
+    return Reason("256-instances-over-all-blocks", True, sentence, _BLOCKS)
+
+
+def _duration_sold(way: Way, case: Case) -> Reason | None:
+    span = case.need.duration
+    if way is Way.TRAINING_PLAN and span > LONGEST:
+        return Reason("182-days-at-most", True, "sold for 182 days at most", _PLANS)
+    if way is Way.CAPACITY_BLOCK and not ladder.on_ladder(span):
+        near = " or ".join(days(step) for step in ladder.steps_around(span))
+        sentence = f"sold for 1 to 14 days, then by whole weeks to 26: not {days(span)}; nearest {near}"
+        return Reason("the-ladder-of-durations", True, sentence, _BLOCKS)
     return None
 
 
-def _not_too_far(way: Way, need: Need, kind: InstanceType | None, now: datetime) -> Reason | None:
-    starts = need.start or need.earliest_start
-    if way in {Way.TRAINING_PLAN, Way.CAPACITY_BLOCK} and starts and starts > now + BOOKABLE_AHEAD:
+def _platform_sold(way: Way, case: Case) -> Reason | None:
+    platform = case.need.platform
+    if way is Way.CAPACITY_BLOCK and platform not in BLOCK_PLATFORMS:
+        sentence = f"sold for {', '.join(BLOCK_PLATFORMS)}, not {platform}"
+        return Reason("platforms-of-blocks", True, sentence, _BLOCKS)
+    return None
+
+
+def _not_too_far(way: Way, case: Case) -> Reason | None:
+    starts = case.need.start or case.need.earliest_start
+    if way in {Way.TRAINING_PLAN, Way.CAPACITY_BLOCK} and starts and starts > case.now + BOOKABLE_AHEAD:
         source = _PLANS if way is Way.TRAINING_PLAN else _BLOCKS
         opens = starts - BOOKABLE_AHEAD
         return Reason(
@@ -254,4 +298,28 @@ def _not_too_far(way: Way, need: Need, kind: InstanceType | None, now: datetime)
     return None
 
 
-RULES: tuple[Rule, ...] = (_manager, _type_sold, _count_sold, _duration_sold, _not_too_far, _promise)
+def _interrupted(way: Way, case: Case) -> Reason | None:
+    if way is not Way.SPOT:
+        return None
+    return Reason("spot-may-end", False, "only for what survives two minutes' notice", _EC2)
+
+
+def _idle_is_paid(way: Way, case: Case) -> Reason | None:
+    if way is not Way.ODCR:
+        return None
+    sentence = "idle time is paid at on-demand rates, and P types are rarely to be had at short notice"
+    return Reason("odcr-pays-idle-time", False, sentence, _EC2)
+
+
+def days(span: timedelta) -> str:
+    """`17 days` for whole days, else hours and minutes in words."""
+    whole, rest = divmod(span, timedelta(days=1))
+    if rest:
+        return spoken(span)
+    return f"{whole} {'day' if whole == 1 else 'days'}"
+
+
+RULES: tuple[Rule, ...] = (
+    _manager, _type_sold, _count_sold, _blocks_in_all, _duration_sold, _platform_sold, _not_too_far, _promise,
+    _interrupted, _idle_is_paid,
+)  # fmt: skip

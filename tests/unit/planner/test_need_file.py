@@ -157,7 +157,8 @@ def test_flags_alone_make_the_same_need_as_the_file() -> None:
         "target": "endpoint", "regions": ["us-east-1"],
     }  # fmt: skip
     assert need_from_flags(flags, NOW) == read(GOOD)
-    assert set(FLAGS) | {"deployment"} == set(read(GOOD).to_json()) - {"duration_s"} | {"duration"}
+    tables = {"deployment", "launch", "tags"}
+    assert set(FLAGS) | tables == set(read(GOOD).to_json()) - {"duration_s"} | {"duration"}
 
 
 def test_today_is_not_in_the_past_and_the_last_day_counts() -> None:
