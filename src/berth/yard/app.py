@@ -24,6 +24,7 @@ from berth.yard.errors import ServiceError
 from berth.yard.faults import Fault, FaultKind
 from berth.yard.identity.accounts import AccessKey
 from berth.yard.identity.authorisation import authorise
+from berth.yard.line import Line
 from berth.yard.services.operation import Call, Kind, Operation, find
 from berth.yard.store.transaction import Reader, Transaction
 from berth.yard.store.writer import NotStored, Writer
@@ -124,10 +125,15 @@ class App:
             response = _too_large(fault.request, self._request_ids.next())
         except Gone:
             return
+        line: Line = scope["extensions"]["berth.line"]
         if exchange is not None and exchange.cut:
-            scope["extensions"]["berth.cut"]["cut"]()
+            line.cut()
             return
-        await _send(send, response, iso(self._yard.clock.now()))
+        line.hold()
+        try:
+            await _send(send, response, iso(self._yard.clock.now()))
+        finally:
+            line.release()
 
     async def _answer(self, exchange: Exchange) -> Response:
         request = exchange.request

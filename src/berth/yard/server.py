@@ -26,6 +26,7 @@ from berth.yard.calls import CallLog
 from berth.yard.data_folder import DataFolder
 from berth.yard.identity.accounts import AccessKey, access_keys
 from berth.yard.lifecycle.clock import next_due
+from berth.yard.line import Line
 from berth.yard.opening import OpenYard
 from berth.yard.throttles import Throttles
 
@@ -65,13 +66,19 @@ def bind(folder: DataFolder, port: int) -> Listening:
     return Listening(aws, admin)
 
 
-class CuttableProtocol(HttpToolsProtocol):
-    """Lets an application cut the line without an answer (the fault `lost-reply`)."""
+class LineProtocol(HttpToolsProtocol):
+    """Offers the application its line, as an extension of the scope."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """A client has connected."""
+        super().connection_made(transport)
+        self.line = Line(transport)
+        self.transport = self.line  # type: ignore[assignment]
 
     def on_message_begin(self) -> None:
-        """Offer the cut as an extension of the scope."""
+        """A request begins."""
         super().on_message_begin()
-        self.scope["extensions"] = {"berth.cut": {"cut": self.transport.abort}}
+        self.scope["extensions"] = {"berth.line": self.line}  # type: ignore[dict-item]
 
 
 class _Server(uvicorn.Server):
@@ -145,7 +152,7 @@ class Server:
             opened.yard, writer=opened.writer, timekeeper=opened.timekeeper, calls=self._calls,
             addresses=self._addresses, facts=self._facts, refresh_keys=keys.refresh,
         )  # fmt: skip
-        self._aws = _uvicorn(app, CuttableProtocol)
+        self._aws = _uvicorn(app, LineProtocol)
         self._admin = _uvicorn(make_admin(desk, self._stop.set), HttpToolsProtocol)
 
     async def run(self) -> None:
