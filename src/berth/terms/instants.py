@@ -39,5 +39,5 @@ def parse_instant(text: str, zone: tzinfo | None = None) -> datetime:
 
 def iso(instant: datetime) -> str:
     """ISO 8601 in UTC with `Z`, seconds shown, fractions only where there are some."""
-    text = instant.astimezone(UTC).isoformat()
-    return text.replace("+00:00", "Z")
+    utc = instant if instant.tzinfo is UTC else instant.astimezone(UTC)
+    return utc.isoformat().removesuffix("+00:00") + "Z"

@@ -20,6 +20,10 @@ UNBOUNDED_LENGTH_MAX = 16_384
 # microseconds; only text made to trap a backtracking matcher comes near.
 MATCH_TIMEOUT_S = 0.25
 
+# How many answers of one pattern are remembered, and how long a text may be for that.
+REMEMBERED = 512
+REMEMBERED_LENGTH = 256
+
 _CLASSES = {
     "d": "0-9",
     "w": "a-zA-Z0-9_",
@@ -126,4 +130,6 @@ def matcher(pattern: str) -> Matcher:
         except TimeoutError:
             raise PatternTimeout(pattern) from None
 
-    return matches
+    # A match under a time limit costs five times one without, and clients ask for the same names all day.
+    remembered = lru_cache(maxsize=REMEMBERED)(matches)
+    return lambda text: remembered(text) if len(text) <= REMEMBERED_LENGTH else matches(text)

@@ -243,10 +243,7 @@ def _stamp(text: str) -> datetime:
     try:
         if not _STAMP.fullmatch(text):
             raise ValueError
-        return datetime(
-            int(text[0:4]), int(text[4:6]), int(text[6:8]),
-            int(text[9:11]), int(text[11:13]), int(text[13:15]), tzinfo=UTC,
-        )  # fmt: skip
+        return datetime.fromisoformat(text)
     except ValueError:
         raise _incomplete(f"Date must be in ISO-8601 'basic format'. Got '{text[:64]}'.") from None
 
