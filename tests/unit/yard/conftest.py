@@ -20,6 +20,7 @@ from berth.yard.store.transaction import Transaction
 from berth.yard.store.writer import GroupCommit, SerialWriter
 
 from .bench import Bench
+from .ec2_bench import Ec2Bench
 
 START = datetime(2026, 12, 1, 9, tzinfo=UTC)
 
@@ -110,3 +111,11 @@ def open_bench(tmp_path: Path) -> Iterator[Callable[..., Bench]]:
     yield open_one
     for one in opened:
         one.close()
+
+
+@pytest.fixture
+def ec2(tmp_path: Path) -> Iterator[Ec2Bench]:
+    """A whole yard over the fleet of ec2.toml, in this thread."""
+    found = Ec2Bench(tmp_path / "y")
+    yield found
+    found.close()

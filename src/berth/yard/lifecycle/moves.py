@@ -70,7 +70,7 @@ CAPACITY_BLOCK = States(
 )
 
 
-# EC2's, but for `stopping` and `stopped`: a yard's instances cannot be stopped. An instance in `shutting-down`
+# EC2's without `stopping` and `stopped`: a yard's instances cannot be stopped. An instance `shutting-down`
 # still holds its host, which is being cleaned.
 INSTANCE = States(
     table="instances",

@@ -123,9 +123,9 @@ def charge(rate: Money, span: timedelta) -> Money:
 
 def _bill(tx: Transaction, row: Row) -> None:
     """The on-demand hours; nothing for an instance in a block, or for one that never ran."""
-    if row["rate_micros"] is None or row["running_us"] is None:
+    if row["usd_per_hour"] is None or row["running_us"] is None:
         return
-    rate = Money.from_micros(row["rate_micros"])
+    rate = Money(Decimal(row["usd_per_hour"]))
     span = tx.now - from_micros(row["running_us"])
     cost = charge(rate, span)
     seconds = -(-max(span, BILLED_LEAST) // timedelta(seconds=1))
@@ -133,7 +133,7 @@ def _bill(tx: Transaction, row: Row) -> None:
         "ledger",
         at_us=tx.now_us, account_id=row["account_id"], region=row["region"], subject=row["arn"],
         kind="on-demand", amount_micros=cost.micros, currency=cost.currency,
-        description=f"{row['instance_type']} on demand: {seconds} s at {rate} an hour",
+        description=f"{row['instance_type']} on demand: {seconds} s at {rate} an hour ({row['rate_label']})",
     )  # fmt: skip
 
 

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from berth.terms.money import Money
 from berth.yard.assembly import Yard
 from berth.yard.errors import ServiceError
 from berth.yard.fleet.fleet import pools_for, quota_class
 from berth.yard.fleet.pools import EC2, Pool
 from berth.yard.fleet.zones import ZoneKind
-from berth.yard.market.price_lists import find_rate
+from berth.yard.market.price_lists import Rate, find_rate
 from berth.yard.services.ec2.blocks import block_state, find_block, free_places, reclaiming
 from berth.yard.services.ec2.images import platform_of
 from berth.yard.services.ec2.instance_types import vcpus_of
@@ -32,12 +31,12 @@ _NOT_YET = ("payment-pending", "scheduled")
 
 @dataclass(frozen=True, slots=True)
 class LaunchTarget:
-    """`count` instances on hosts of `pool`: in `block`, or (None) on demand at `rate` an hour."""
+    """`count` instances on hosts of `pool`: in `block`, or (None) on demand at `rate`."""
 
     pool: Pool
     count: int
     block: Row | None
-    rate: Money | None
+    rate: Rate | None
 
 
 def find_target(call: Call, yard: Yard, tx: Transaction, asked: LaunchRequest) -> LaunchTarget:
@@ -118,7 +117,7 @@ def _on_demand(call: Call, yard: Yard, tx: Transaction, asked: LaunchRequest) ->
     )
     if free < asked.least:
         raise _short(call, yard, tx, asked)
-    return LaunchTarget(pool, min(free, allowed, asked.most), None, Money(rate.usd_per_hour))
+    return LaunchTarget(pool, min(free, allowed, asked.most), None, rate)
 
 
 def _pools(call: Call, yard: Yard, asked: LaunchRequest) -> Sequence[Pool]:

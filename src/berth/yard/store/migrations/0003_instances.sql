@@ -14,7 +14,7 @@ CREATE UNIQUE INDEX launches_by_token ON launches (account_id, region, scope, cl
 
 -- EC2's instances. `number` is the order of launching and the key of pages. `reservation_id` is the Capacity
 -- Reservation whose place it holds, NULL for one that runs on demand: then it holds an open booking of `pool` and is
--- billed at `rate_micros` an hour. `vcpus` NULL = not known. `running_us` and `ending_us` bound what is billed.
+-- billed at `usd_per_hour`, a decimal; `rate_label` says whose figure that is. `vcpus` NULL = not known. `running_us` and `ending_us` bound what is billed.
 -- A row goes an hour after its instance was terminated; its events and ledger entries stay.
 CREATE TABLE instances (
     number            INTEGER PRIMARY KEY,
@@ -32,7 +32,8 @@ CREATE TABLE instances (
     zone_id           TEXT NOT NULL,
     reservation_id    TEXT,
     block_id          TEXT,
-    rate_micros       INTEGER,
+    usd_per_hour      TEXT,
+    rate_label        TEXT NOT NULL,
     image_id          TEXT NOT NULL,
     platform_details  TEXT NOT NULL,
     usage_operation   TEXT NOT NULL,
