@@ -36,6 +36,14 @@ def error_text(writers: JsonWriters, code: str, message: str, members: Mapping[s
     return f'{{"__type":{quoted(code)},' + writers.writer(shape)({named: message, **members})[1:]
 
 
+# What most members are: a value of just this class needs no check and is written by the interpreter itself.
+_FAST: dict[str, tuple[type | None, Writer]] = {
+    "string": (str, quoted),
+    "integer": (int, int.__repr__),
+    "long": (int, int.__repr__),
+}
+
+
 class JsonWriters:
     """Compiles one writer per shape of a model, on first use."""
 
@@ -64,19 +72,21 @@ class JsonWriters:
         return found
 
     def _structure(self, shape: Shape) -> Writer:
-        table: dict[str, tuple[str, Writer]] = {}
+        table: dict[str, tuple[str, type | None, Writer, Writer]] = {}
 
         def write(value: Any) -> str:
             parts = []
             for name, item in members_of(value, shape):
                 if item is not None:
-                    label, writer = table.get(name) or unknown_member(shape, name)
-                    parts.append(label + writer(item))
+                    label, plain, fast, writer = table.get(name) or unknown_member(shape, name)
+                    parts.append(label + (fast(item) if item.__class__ is plain else writer(item)))
             return "{" + ",".join(parts) + "}"
 
         self._writers[shape.name] = write
         for member in self.model.members(shape):
-            table[member.name] = (f"{quoted(member.wire_name)}:", self.writer(member.shape))
+            writer = self.writer(member.shape)
+            plain, fast = _FAST.get(member.shape.kind, (None, writer))
+            table[member.name] = (f"{quoted(member.wire_name)}:", plain, fast, writer)
         return write
 
     def _list(self, shape: Shape) -> Writer:

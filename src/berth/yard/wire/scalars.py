@@ -9,7 +9,6 @@ import re
 from datetime import UTC, datetime, timedelta
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
 INT_RANGES = {"integer": (-(2**31), 2**31 - 1), "long": (-(2**63), 2**63 - 1)}
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,19}", re.ASCII)
@@ -92,9 +91,9 @@ def iso_seconds(instant: datetime) -> str:
 
 def epoch_seconds(instant: datetime) -> int | float:
     """Seconds after 1970 to the millisecond, whole where whole, as SageMaker's JSON has them."""
-    micros = (_utc(instant) - EPOCH) // _MICROSECOND
-    seconds, rest = divmod(micros, 1_000_000)
-    return seconds if rest == 0 else micros // 1_000 / 1_000
+    since = _utc(instant) - EPOCH
+    seconds = since.days * 86_400 + since.seconds
+    return seconds if since.microseconds == 0 else (seconds * 1_000 + since.microseconds // 1_000) / 1_000
 
 
 def _utc(instant: datetime) -> datetime:
