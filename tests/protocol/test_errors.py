@@ -17,6 +17,7 @@ OPERATION = {
     "sagemaker": "DescribeTrainingPlan",
     "sts": "GetCallerIdentity",
     "sagemaker-runtime": "InvokeEndpoint",
+    "pricing": "GetProducts",
 }
 TEXT = 'No <room> & "board"\r\nfor ünicode \U0001f600'
 

@@ -41,7 +41,13 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
 BODY_MAX = 8_388_608  # InvokeEndpoint takes 6,291,456 bytes; nothing served takes more
-_SIGNING_NAMES = {"ec2": "ec2", "sagemaker": "sagemaker", "sagemaker-runtime": "sagemaker", "sts": "sts"}
+_SIGNING_NAMES = {
+    "ec2": "ec2",
+    "sagemaker": "sagemaker",
+    "sagemaker-runtime": "sagemaker",
+    "sts": "sts",
+    "pricing": "pricing",
+}
 _TOLERANCE = {"ec2": timedelta(minutes=15)}
 _TOLERANCE_ELSE = timedelta(minutes=5)
 _NOT_AWS = Response(404, {"content-type": "text/plain"}, b"This is a yard: it speaks AWS's APIs only.\n")

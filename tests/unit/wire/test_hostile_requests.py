@@ -23,6 +23,7 @@ OPERATION = {
     "sagemaker": "CreateTrainingPlan",
     "sts": "AssumeRole",
     "sagemaker-runtime": "InvokeEndpoint",
+    "pricing": "GetProducts",
 }
 
 

@@ -11,9 +11,11 @@ from berth.yard.services.ec2 import (
     network,
     regions,
     run_instances,
+    spot_prices,
     zone_opt_ins,
 )
 from berth.yard.services.ec2 import tags as ec2_tags
+from berth.yard.services.pricing import products
 from berth.yard.services.sagemaker import endpoint_configs, endpoints, models, tags, training_plans
 from berth.yard.services.sagemaker_runtime import invocations
 from berth.yard.services.sts import caller_identity
@@ -29,6 +31,8 @@ SERVICES = (
     images,
     run_instances,
     instances,
+    spot_prices,
+    products,
     training_plans,
     models,
     endpoint_configs,

@@ -33,7 +33,8 @@ _STS_MISMATCH = Refusal("SignatureDoesNotMatch", 403)
 
 
 def _json_refusals(status: int) -> dict[SignatureFault, Refusal]:
-    """SageMaker answers with 400, its runtime with 403, as REST services do; the codes are the same."""
+    """AWS JSON answers with 400, SageMaker's runtime with 403, as REST services do; the codes are the
+    same."""
     mismatch = Refusal("InvalidSignatureException", status)
     return {
         SignatureFault.MISSING: Refusal(
@@ -73,6 +74,7 @@ REFUSALS: Mapping[str, Mapping[SignatureFault, Refusal]] = {
     },
     "sagemaker": _json_refusals(400),
     "sagemaker-runtime": _json_refusals(403),
+    "pricing": _json_refusals(400),
 }
 
 

@@ -22,11 +22,13 @@ _WIRES: dict[str, _Wire] = {
     "sagemaker": JsonWire,
     "sts": StsWire,
     "sagemaker-runtime": RestJsonWire,
+    "pricing": JsonWire,
 }
 SERVICES = tuple(_WIRES)
 """The served services, by botocore's names."""
 
 _RUNTIME_PATH = "/endpoints/"
+_TARGETS = {"SageMaker": "sagemaker", "AWSPriceListService": "pricing"}
 _VERSIONS = {"2016-11-15": "ec2", "2011-06-15": "sts"}
 
 
@@ -49,7 +51,7 @@ def service_of(signing_name: str, request: Request) -> str | None:
     """
     if signing_name == "sagemaker":
         return "sagemaker-runtime" if request.path.startswith(_RUNTIME_PATH) else "sagemaker"
-    return signing_name if signing_name in {"ec2", "sts"} else None
+    return signing_name if signing_name in {"ec2", "sts", "pricing"} else None
 
 
 def guess_service(request: Request) -> str | None:
@@ -57,8 +59,9 @@ def guess_service(request: Request) -> str | None:
 
     None when nothing tells.
     """
-    if request.headers.get("x-amz-target", "").startswith("SageMaker."):
-        return "sagemaker"
+    target = request.headers.get("x-amz-target", "").partition(".")[0]
+    if target in _TARGETS:
+        return _TARGETS[target]
     if request.path.startswith(_RUNTIME_PATH):
         return "sagemaker-runtime"
     for text in (request.query, request.body[:65_536].decode("latin-1")):
