@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -48,12 +49,23 @@ def typed_need(file: Path | None, flags: Mapping[str, str | Sequence[str] | None
         if not given:
             raise BerthError(ExitCode.USAGE, "say what you need: a need file, or flags", "berth plan --help")
         return TypedNeed("", "", Path.cwd(), given)
+    text = _read(file)
+    return TypedNeed(text, str(file), file.absolute().parent, given)
+
+
+def _read(file: Path) -> str:
+    """The file's text. No more is read than a need file may hold: it may be a device without end."""
+    from berth.terms.settings import MAX_BYTES
+
     try:
-        text = file.read_text(encoding="utf-8")
+        with file.open("rb") as stream:
+            raw = stream.read(MAX_BYTES + 1)
+        if len(raw) > MAX_BYTES:
+            raise OSError(errno.EFBIG, f"it is larger than {MAX_BYTES:,} bytes")
+        return raw.decode("utf-8-sig")  # editors of Windows begin a file with a mark that is no TOML
     except (OSError, UnicodeDecodeError) as problem:
         reason = problem.strerror if isinstance(problem, OSError) else "it is not UTF-8 text"
         raise BerthError(ExitCode.BAD_REQUEST, f"{file} cannot be read: {reason}") from None
-    return TypedNeed(text, str(file), file.absolute().parent, given)
 
 
 def _absolute(need: Need, folder: Path) -> Need:

@@ -11,6 +11,8 @@ import re
 from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from berth.terms.instants import in_utc
+
 _MONTHS = (
     *("january", "february", "march", "april", "may", "june"),
     *("july", "august", "september", "october", "november", "december"),
@@ -79,12 +81,17 @@ def _day(text: str, today: date) -> date:
 
 
 def day_start(day: date, zone: ZoneInfo) -> datetime:
-    """The first instant of `day` in `zone`, in UTC; right also where the clocks change at midnight."""
-    return datetime.combine(day, time(), tzinfo=zone).astimezone(UTC)
+    """The first instant of `day` in `zone`, in UTC; right also where the clocks change at midnight.
+
+    Raises ValueError at the ends of the calendar, outside the years 1 to 9999.
+    """
+    return in_utc(datetime.combine(day, time(), tzinfo=zone))
 
 
 def day_end(day: date, zone: ZoneInfo) -> datetime:
-    """The first instant after `day` in `zone`, in UTC."""
+    """The first instant after `day` in `zone`, in UTC. Raises ValueError as `day_start` does."""
+    if day == date.max:
+        raise ValueError(f"{day} is the last day that there is")
     return day_start(day + timedelta(days=1), zone)
 
 
@@ -102,7 +109,7 @@ def read_instant(value: object, zone: ZoneInfo | None) -> datetime:
     if not isinstance(value, datetime):
         raise ValueError("must be an instant like 2026-12-02T11:30Z")
     if value.tzinfo is not None:
-        return value.astimezone(UTC)
+        return in_utc(value)
     if zone is None:
         raise ValueError(
             f"{value.isoformat(sep=' ', timespec='minutes')} names no time zone; write it in UTC, like "
@@ -114,7 +121,7 @@ def read_instant(value: object, zone: ZoneInfo | None) -> datetime:
 def _local(naive: datetime, zone: ZoneInfo) -> datetime:
     first, second = naive.replace(tzinfo=zone, fold=0), naive.replace(tzinfo=zone, fold=1)
     if first.utcoffset() == second.utcoffset():
-        return first.astimezone(UTC)
+        return in_utc(first)
     skipped = first.astimezone(UTC).astimezone(zone).replace(tzinfo=None) != naive
     what = "does not exist" if skipped else "happens twice"
     raise ValueError(f"{naive.isoformat(sep=' ')} {what} in {zone.key} (the clocks change); write it in UTC")

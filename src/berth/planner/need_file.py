@@ -41,6 +41,7 @@ FLAGS = {
     "platform": "--platform",
 }
 _TARGETS = tuple(t.value for t in Target)
+_LAST_YEAR = 2999  # far beyond any offer, and far enough from the end of the calendar to add a duration
 _SHORTEST = timedelta(hours=1)
 _NAME_HINT = "lower-case letters, digits and hyphens, at most 40, a letter or digit first"
 
@@ -216,7 +217,10 @@ class _Both:
 
     def _day(self, key: str, zone: ZoneInfo | None) -> date | None:
         try:
-            return read_day(self._value(key), zone, self.now)
+            day = read_day(self._value(key), zone, self.now)
+            if day is not None and zone is not None:
+                day_start(day, zone), day_end(day, zone)  # neither exists at the ends of the calendar
+            return day
         except ValueError as problem:
             self.at(key).complain(key, str(problem))
             # What stands in is never used: the complaint ends the reading.
@@ -236,11 +240,9 @@ class _Both:
             return None
 
     def _account(self) -> str | None:
-        section = self.at("account")
-        if not section.has("account"):
-            return None
         hint = "an account has twelve digits, in quotes"
-        return section.text("account", pattern=r"\d{12}|\d{4}-\d{4}-\d{4}", hint=hint).replace("-", "")
+        text = self.at("account").text("account", "", pattern=r"\d{12}|\d{4}-\d{4}-\d{4}", hint=hint)
+        return text.replace("-", "") or None
 
     def _utilisation(self) -> Decimal | None:
         value = self._value("utilisation")
@@ -283,6 +285,9 @@ class _Both:
             instant = getattr(need, key)
             if instant is not None and instant < self.now:
                 self.at(key).complain(key, f"{_minute(instant)} is past; it is {_minute(self.now)}")
+            if instant is not None and instant.year > _LAST_YEAR:
+                self.at(key).complain(key, f"{_minute(instant)} is after the year {_LAST_YEAR}")
+                return
         if need.start and (need.earliest_start or need.latest_end):
             self.at("start").complain("start", "is fixed already: leave out earliest_start and latest_end")
             return

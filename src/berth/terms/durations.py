@@ -6,17 +6,23 @@ import re
 from datetime import timedelta
 
 _PART = re.compile(r"(\d+(?:\.\d+)?)\s*(weeks?|w|days?|d|hours?|h|minutes?|min|m|seconds?|s)", re.IGNORECASE)
+_LONGEST_S = 100 * 365 * 86_400
 _SECONDS = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
 
 
 def parse_duration(text: str) -> timedelta:
-    """Read `24h`, `7d`, `1 d 6 h`, `15h51m`, `90 min`. Raises ValueError for anything else or for zero."""
+    """Read `24h`, `7d`, `1 d 6 h`, `15h51m`, `90 min`.
+
+    Raises ValueError for anything else, for zero, and over 100 years.
+    """
     parts = _PART.findall(text)
     if not parts or _PART.sub("", text).strip():
-        raise ValueError(f"not a duration: {text!r}; write it like 24h, 7d or 15h30m")
+        raise ValueError(f"not a duration: {text[:40]!r}; write it like 24h, 7d or 15h30m")
     total = sum(float(number) * _SECONDS[unit[0].lower()] for number, unit in parts)
     if total <= 0:
         raise ValueError(f"a duration must be longer than zero: {text!r}")
+    if total > _LONGEST_S:
+        raise ValueError(f"a duration of {text[:40]!r} is longer than 100 years")
     return timedelta(seconds=total)
 
 

@@ -27,14 +27,23 @@ def parse_instant(text: str, zone: tzinfo | None = None) -> datetime:
     """Read ISO 8601 (`2026-12-02T11:30Z`, `2026-12-02 11:30+01:00`) as aware UTC.
 
     A text without a zone is read in `zone`; with `zone` None it is refused (ValueError), since a
-    naive time is the commonest way to ask for a start in the past (field fault 52).
+    naive time is the commonest way to ask for a start in the past (field fault 52). ValueError too for what
+    cannot be read, and for an instant that in UTC lies outside the years 1 to 9999.
     """
     parsed = datetime.fromisoformat(text.strip())
     if parsed.tzinfo is None:
         if zone is None:
             raise ValueError(f"{text!r} names no time zone; write it in UTC, like 2026-12-02T11:30Z")
         parsed = parsed.replace(tzinfo=zone)
-    return parsed.astimezone(UTC)
+    return in_utc(parsed)
+
+
+def in_utc(aware: datetime) -> datetime:
+    """An aware datetime in UTC. Raises ValueError where that lies outside the years 1 to 9999."""
+    try:
+        return aware.astimezone(UTC)
+    except OverflowError:
+        raise ValueError(f"{aware.isoformat()} lies outside the years 1 to 9999 in UTC") from None
 
 
 def iso(instant: datetime) -> str:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
+from decimal import ROUND_HALF_UP, Decimal
 
 MICROS = 1_000_000
+LARGEST = Decimal(10) ** 12
+"""Amounts stay below this: a store keeps millionths in 64 bits, which end at 9.2 * 10**12."""
 _CENT = Decimal("0.01")
+_SMALLEST_EXPONENT = -100
+# Commas part thousands and nothing else: were they passed over, `228,77` would allow a hundred times as much.
+_AMOUNT = re.compile(r"[+-]?(\d{1,3}(,\d{3})+|\d{1,13})(\.\d{1,6})?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class Money:
-    """`amount` of `currency` (ISO 4217, such as USD). Never a float; never mixed across currencies."""
+    """`amount` of `currency` (ISO 4217, such as USD), below `LARGEST`. Never a float, never mixed."""
 
     amount: Decimal
     currency: str = "USD"
@@ -19,20 +25,26 @@ class Money:
     def __post_init__(self) -> None:
         if not isinstance(self.amount, Decimal) or not self.amount.is_finite():
             raise ValueError(f"money needs a finite Decimal, not {self.amount!r}")
+        if self.amount.adjusted() >= LARGEST.adjusted():
+            raise ValueError(f"an amount of money must be below {LARGEST:,f}")
+        if int(self.amount.as_tuple().exponent) < _SMALLEST_EXPONENT:
+            raise ValueError("an amount of money has too many decimals")
 
     @classmethod
     def parse(cls, text: str, currency: str = "USD") -> Money:
-        """Read `1,146.17`, `1146.17`, `$1146.17`, `1146.17 USD`. Raises ValueError for anything else."""
-        bare = text.strip().replace(",", "")
+        """Read `1,146.17`, `1146.17`, `$1146.17`, `1146.17 USD`, to a millionth at most.
+
+        Raises ValueError for anything else, such as a comma before the decimals.
+        """
+        bare = text.strip()
         if bare.startswith("$"):
             bare, currency = bare[1:], "USD"
         head, _, tail = bare.partition(" ")
         if tail.strip():
             currency = tail.strip().upper()
-        try:
-            return cls(Decimal(head), currency)
-        except (InvalidOperation, ValueError):
-            raise ValueError(f"not an amount of money: {text!r}; write it like 228.77") from None
+        if not _AMOUNT.fullmatch(head):
+            raise ValueError(f"not an amount of money: {text[:40]!r}; write it like 228.77 or 1,146.17")
+        return cls(Decimal(head.replace(",", "")), currency)
 
     @classmethod
     def from_micros(cls, micros: int, currency: str = "USD") -> Money:

@@ -115,6 +115,13 @@ class _LineScan:
         return bare.count("[") + bare.count("{") - bare.count("]") - bare.count("}")
 
 
+def _as_written(value: object) -> str:
+    """A value as its file writes it: text in quotes, so that `not "1"` shows what is wrong with it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f'"{value}"' if isinstance(value, str) else str(value)
+
+
 class _Missing:
     """Marks that a key has no default: it must be there."""
 
@@ -208,7 +215,7 @@ class Section:
 
         def convert(value: Any) -> int:
             if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-                raise ValueError(f"must be a whole number from {low} to {high}, not {value}")
+                raise ValueError(f"must be a whole number from {low} to {high}, not {_as_written(value)}")
             return value
 
         return self._typed(key, default, low, convert)
