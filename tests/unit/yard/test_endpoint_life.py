@@ -205,3 +205,21 @@ def test_the_endpoint_quota_counts_what_runs(open_bench: type[Bench]) -> None:
         f"The account-level service limit '{TYPE} for endpoint usage' is 1 Instances, with current"
         " utilization of 1 Instances and a request delta of 1 Instances."
     )
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("s3://b/k", "there is nothing at s3://b/k"),
+        ("s3://broken/k", "The yard could not start the container"),
+    ],
+)
+def test_data_that_cannot_be_had_fails_the_endpoint(bench: Bench, url: str, reason: str) -> None:
+    """Whether the data is at fault or the yard: the endpoint does not stay Creating, and can be deleted."""
+    bench.config("c", bench.active_plan("p"))
+    bench.call("DeleteModel", ModelName="c")
+    bench.call("CreateModel", ModelName="c", PrimaryContainer={"Image": "i", "ModelDataUrl": url})
+    bench.create_endpoint("e", "c")
+    assert bench.endpoint("e")["EndpointStatus"] == "Failed"
+    assert bench.endpoint("e")["FailureReason"].startswith(reason)
+    bench.call("DeleteEndpoint", EndpointName="e")

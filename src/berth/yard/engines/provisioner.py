@@ -111,14 +111,16 @@ class Provisioner:
 
     def _launch(self, order: Order) -> None:
         try:
-            container = self._container(order)
+            self._engine.start(self._container(order))
         except ArtefactProblem as problem:
             self._report(Report(order.key, ReportKind.FAILED, str(problem)))
-            return
         except OSError as problem:
             self._report(Report(order.key, ReportKind.FAILED, f"Could not keep the model's data: {problem}"))
-            return
-        self._engine.start(container)
+        except Exception as fault:
+            # A fault of ours must not leave the endpoint Creating, which cannot even be deleted.
+            log.exception("the container %s could not be started", order.key)
+            reason = f"The yard could not start the container ({type(fault).__name__}); its log says more."
+            self._report(Report(order.key, ReportKind.FAILED, reason))
 
     def _container(self, order: Order) -> Container:
         model = json.loads(order.model)

@@ -41,7 +41,7 @@ ENDPOINT = States(
     table="endpoints",
     kind="endpoint",
     moves={
-        "Creating": frozenset({"InService", "Failed", "Deleting"}),
+        "Creating": frozenset({"InService", "Failed"}),
         "InService": frozenset({"Updating", "OutOfService", "Failed", "Deleting"}),
         # Updating: the yard came back and starts the container again; or its container died and is replaced.
         "Updating": frozenset({"InService", "OutOfService", "Failed"}),
