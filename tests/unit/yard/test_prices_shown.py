@@ -49,7 +49,8 @@ def test_spot_history(ec2: Ec2Bench) -> None:
     assert seen is not None
     zone = ec2.yard.zone_names(ec2.account.account_id, "us-east-1").name("use1-az2")
     found = ec2.ec2(
-        "DescribeSpotPriceHistory", InstanceTypes=[P5], AvailabilityZone=zone, StartTime=NOW, ProductDescriptions=["Linux/UNIX"],
+        "DescribeSpotPriceHistory", InstanceTypes=[P5], AvailabilityZone=zone, StartTime=NOW,
+        ProductDescriptions=["Linux/UNIX"],
     )["SpotPriceHistory"]  # fmt: skip
     (price,) = found
     assert price["AvailabilityZoneId"] == "use1-az2"

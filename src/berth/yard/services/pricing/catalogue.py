@@ -2,7 +2,8 @@
 
 A product without a known price is not listed. A Capacity Block's fee is not in AWS's price list: what stands
 there under market option `CapacityBlock` is the operating system alone, nothing for Linux, so that a reader
-who takes it for the price of the block finds it free or at a third of a dollar (docs/reference/unconfirmed.md).
+who takes it for the price of the block finds it free or at a third of a dollar
+(docs/reference/unconfirmed.md).
 """
 
 from __future__ import annotations
