@@ -13,3 +13,9 @@ import pytest
 def plan_rules() -> dict[str, Any]:
     """AWS's rules of training plans, as typed from the reference."""
     return tomllib.loads(Path(__file__).with_name("training_plan_rules.toml").read_text("utf-8"))
+
+
+@pytest.fixture(scope="session")
+def block_rules() -> dict[str, Any]:
+    """AWS's rules of Capacity Blocks, as typed from the reference."""
+    return tomllib.loads(Path(__file__).with_name("capacity_block_rules.toml").read_text("utf-8"))
