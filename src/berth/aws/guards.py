@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any
 
@@ -35,7 +35,8 @@ _READS = re.compile(r"(Describe|List|Get|Search|Head|BatchDescribe|BatchGet|Invo
 
 
 class Power(Enum):
-    """What a client may do: only read; also create and delete what carries no fee; also pay."""
+    """What a client may do: only read; also create and delete what carries no fee, and run instances in a
+    Capacity Block (see `into_block`); also pay."""
 
     READ = "read"
     LAUNCH = "launch"
@@ -50,10 +51,31 @@ class Power(Enum):
         return _READS.fullmatch(operation) is not None
 
 
+def into_block(operation: str, params: object) -> bool:
+    """Whether this is RunInstances into one named Capacity Block: paid for already, and never on demand.
+
+    With this market and a reservation's id EC2 launches in the block or not at all (EC2 guide, "launch
+    instances into Capacity Blocks", read 2026-11). What a request says stands over its launch template.
+    """
+    if operation != "RunInstances" or not isinstance(params, Mapping):
+        return False
+    market = params.get("InstanceMarketOptions")
+    wish = params.get("CapacityReservationSpecification")
+    target = wish.get("CapacityReservationTarget") if isinstance(wish, Mapping) else None
+    return (
+        isinstance(market, Mapping)
+        and market.get("MarketType") == "capacity-block"
+        and isinstance(target, Mapping)
+        and str(target.get("CapacityReservationId", "")).startswith("cr-")
+    )
+
+
 def guard(power: Power) -> Callable[..., None]:
     """A hook for `before-parameter-build` that refuses before anything is built, signed or sent."""
 
-    def refuse(*, model: Any, **_: Any) -> None:
+    def refuse(*, model: Any, params: Any = None, **_: Any) -> None:
+        if power is Power.LAUNCH and into_block(model.name, params):
+            return
         if not power.allows(model.name):
             raise BerthError(
                 ExitCode.INTERNAL_ERROR,

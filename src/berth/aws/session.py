@@ -24,6 +24,8 @@ from berth.terms.clock import Clock
 from berth.terms.outcomes import BerthError, ExitCode
 
 SERVICES = ("sts", "ec2", "sagemaker", "sagemaker-runtime", "s3")
+# Services that are asked in one Region of their own, whatever Regions a need names.
+PLACED = (("pricing", "us-east-1"),)
 
 _CONFIGS: dict[Power, dict[str, Any]] = {
     Power.READ: {"retries": {"mode": "standard", "total_max_attempts": 3}, "read_timeout": 60},
@@ -123,10 +125,10 @@ class _Clients:
         """
         keys = {"aws_access_key_id": "-", "aws_secret_access_key": "-"}
         try:
+            everywhere = ((service, region) for service in SERVICES for region in regions)
             found = {
                 (service, region): self._create(service, region, Power.READ, **keys).meta.endpoint_url
-                for service in SERVICES
-                for region in regions
+                for service, region in (*everywhere, *PLACED)
             }
         except (InvalidRegionError, ValueError, BotoCoreError) as problem:
             raise BerthError(ExitCode.BAD_REQUEST, f"{problem}; nothing was sent") from None

@@ -44,6 +44,7 @@ def plan(
     budget: Annotated[Text, typer.Option("--budget", help="Most that may be paid: 500.")] = None,
     account: Annotated[Text, typer.Option("--account", help="Pin the account.")] = None,
     utilisation: Annotated[Text, typer.Option("--utilisation", help="Share of the time in use: 0.6.")] = None,
+    platform: Annotated[Text, typer.Option("--platform", help="Of instances: Linux/UNIX ...")] = None,
     time_zone: Annotated[
         Text, typer.Option("--time-zone", help="Zone of local times: Europe/Berlin.")
     ] = None,
@@ -59,7 +60,7 @@ def plan(
             "name": name, "instance_type": instance_type, "count": count, "duration": duration,
             "target": target, "regions": region, "zone_ids": zone_id, "start": start,
             "earliest_start": earliest, "latest_end": latest, "budget": budget, "account": account,
-            "utilisation": utilisation, "time_zone": time_zone,
+            "utilisation": utilisation, "time_zone": time_zone, "platform": platform,
         },
     )  # fmt: skip
     door, made = plan_typed(output, typed, profile=profile)
@@ -99,13 +100,16 @@ def plan_need(output: Output, door: Door, need: Need) -> Plan:
     return made
 
 
-def _teller(output: Output, places: int) -> Callable[[PlaceAnswer], None]:
-    """Tells each place's answer as it comes, where there are several to wait for."""
+def _teller(output: Output, places: int) -> Callable[[PlaceAnswer, Plan | None], None]:
+    """Tells each place's answer as it comes, and the best so far, where there are several to wait for."""
 
-    def tell(answer: PlaceAnswer) -> None:
-        if places > 1:
-            found = f"{len(answer.offers)} offers" if answer.offers else answer.outcome.value
-            output.talk(f"asked {answer.region}: {found}")
+    def tell(answer: PlaceAnswer, so_far: Plan | None) -> None:
+        if places < 2:
+            return
+        found = f"{len(answer.offers)} offers" if answer.offers else answer.outcome.value
+        best = so_far.best if so_far is not None else None
+        leads = f"; best so far {best.offer.region} {best.cost.total}" if best and best.cost.total else ""
+        output.talk(f"asked {answer.region}: {found}{leads}")
 
     return tell
 
@@ -119,32 +123,59 @@ def _text(door: Door, made: Plan, *, ways: bool) -> str:
 
 def _end(made: Plan) -> int:
     """The exit code: done, or a failure that says which kind."""
-    from berth.planner.offers import PlaceOutcome
+    from berth.planner.choose import places_asked, unanswered
 
-    if made.choices and not made.incomplete:
-        return ExitCode.DONE
+    if made.choices or made.reuse:
+        return _end_of_choice(made)
     if not made.answers:
         raise _nothing_to_ask(made)
-    kinds = {a.outcome for a in made.answers if not a.is_complete}
-    if not made.choices and len(kinds) == 1 and all(not a.is_complete for a in made.answers):
-        by_kind = {
-            PlaceOutcome.NO_QUOTA: ExitCode.QUOTA,
-            PlaceOutcome.THROTTLED: ExitCode.THROTTLED,
-            PlaceOutcome.NOT_ALLOWED: ExitCode.CREDENTIALS,
-        }
-        code = by_kind.get(kinds.pop(), ExitCode.INCOMPLETE)
+    if not unanswered(made):
+        raise BerthError(
+            ExitCode.NO_CAPACITY,
+            "every place answered, and nothing that fits is on sale",
+            "widen the need: other Regions, a later end, another start",
+        )
+    code = _one_refusal(made)
+    if code is not None:
         raise BerthError(code, "no place answered the question", "the table above says why, place by place")
-    if made.incomplete:
+    asked, places = places_asked(made)
+    raise BerthError(
+        ExitCode.INCOMPLETE,
+        f"{asked} of {places} places searched: whether something fits elsewhere is not known",
+        "the line INCOMPLETE above says which; ask again",
+    )
+
+
+def _end_of_choice(made: Plan) -> int:
+    from berth.planner.choose import unanswered
+
+    if not made.incomplete:
+        return ExitCode.DONE
+    if unanswered(made):
         raise BerthError(
             ExitCode.INCOMPLETE,
             "not every place answered in full, so a better offer may exist",
             "the line INCOMPLETE above says which; ask again",
         )
     raise BerthError(
-        ExitCode.NO_CAPACITY,
-        "every place answered, and nothing that fits is on sale",
-        "widen the need: other Regions, a later end, another start",
+        ExitCode.INCOMPLETE,
+        "what the account owns could not be read everywhere, so this may be owned already",
+        "the line OWN above says where; ask again, or look there before you buy",
     )
+
+
+def _one_refusal(made: Plan) -> ExitCode | None:
+    """The exit code of the one reason for which every place refused; None when they differ."""
+    from berth.planner.choose import only_outcome
+    from berth.planner.offers import PlaceOutcome
+
+    by_outcome = {
+        PlaceOutcome.NO_QUOTA: ExitCode.QUOTA,
+        PlaceOutcome.THROTTLED: ExitCode.THROTTLED,
+        PlaceOutcome.NOT_ALLOWED: ExitCode.CREDENTIALS,
+    }
+    outcome = only_outcome(made)
+    return by_outcome.get(outcome) if outcome is not None else None
 
 
 def _nothing_to_ask(made: Plan) -> BerthError:

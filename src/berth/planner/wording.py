@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
-from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal
 
 from berth.facts.instance_types import instance_type
 from berth.planner.choose import places_asked, unanswered
-from berth.planner.cost import PayAsYouGo
+from berth.planner.cost import BreakEven
 from berth.planner.need import Need
-from berth.planner.offers import Offer, PlaceAnswer, PlaceOutcome
+from berth.planner.offers import PlaceAnswer, PlaceOutcome, hours_of
+from berth.planner.owned import OwnedChoice
+from berth.planner.phrases import (
+    HANG,
+    WIDTH,
+    exact_amount,
+    hours_minutes,
+    hung,
+    instant_text,
+    label,
+    length,
+    money_text,
+    window_text,
+    wrapped,
+)
 from berth.planner.plan import Choice, Plan
+from berth.planner.table import note_of, notes, pay_lines, table
 from berth.planner.verdicts import WayVerdict
-from berth.terms.durations import clock_hours, spoken
 from berth.terms.money import Money
 from berth.terms.text import plain
 from berth.terms.ways import Target, Way
-from berth.terms.window import Window
 
-WIDTH = 80
-_HANG = 7
-# Right edges of the table's numeric columns.
-_USABLE, _TOTAL, _HOURLY = 58, 72, 80
-_WAY_LABELS = {Way.SAGEMAKER_ON_DEMAND: "sagemaker-od"}
 _OUTCOMES = {
     PlaceOutcome.NONE_ON_SALE: "none on sale",
     PlaceOutcome.NOT_SOLD_HERE: "not sold here",
@@ -38,15 +43,19 @@ _OUTCOMES = {
 
 def plan_text(plan: Plan, header: str) -> str:
     """The whole answer of `berth plan`. `header` is the line that says who and where."""
-    lines = [*header.splitlines(), *_need_lines(plan), ""]
+    lines = [*header.splitlines(), *_need_lines(plan), *_owned_lines(plan), ""]
     best = plan.best
+    if plan.reuse is not None:
+        lines += _reuse_lines(plan.reuse)
     lines += _best_lines(plan, best) if best else _nothing_lines(plan)
-    lines += _table(plan)
+    lines += table(plan)
     lines += _no_lines(plan.verdicts)
     if best is not None:
         lines += _terms_lines(plan.verdicts)
-        lines += _buy_lines(plan, best)
-    lines += _notes(plan)
+        lines += _spot_lines(plan, best)
+        # What is owned comes first; the handle of what could be bought beside it stands in its line.
+        lines += [] if plan.reuse else _buy_lines(plan, best)
+    lines += notes(plan)
     return "\n".join(line.rstrip() for line in lines)
 
 
@@ -56,20 +65,26 @@ def _need_lines(plan: Plan) -> list[str]:
     parts = [
         f"{need.name}: {need.count} x {need.instance_type}{_accelerators(need)}",
         need.target.value if need.target is not Target.INSTANCES else "EC2 instances",
-        _length(need.duration),
+        length(need.duration),
         *need.regions,
         *([f"zone {' or '.join(need.zone_ids)}"] if need.zone_ids else []),
-        *([f"at most {_money(need.budget)}"] if need.budget else []),
+        *([f"at most {money_text(need.budget)}"] if need.budget else []),
     ]
-    lines = _wrapped("Need", ", ".join(parts) + ",") + _hung(_when(need))
+    lines = hung(", ".join(parts) + ",", "Need") + hung(_when(need))
     asked, places = places_asked(plan)
-    if plan.incomplete:
-        return lines + _wrapped("Asked", f"INCOMPLETE, {asked} of {places}: {_outcomes(unanswered(plan))}")
+    if unanswered(plan):
+        searched = f"INCOMPLETE, {asked} of {places} {_regions(plan)} searched"
+        return lines + hung(f"{searched}: {_outcomes(plan)}", "Asked")
     told = f"{asked} of {places} {'place' if places == 1 else 'places'} asked" if places else "nobody asked"
     if len(lines[-1]) + 2 + len(told) <= WIDTH:
         lines[-1] = f"{lines[-1]:<{WIDTH - len(told)}}{told}"
         return lines
-    return [*lines, f"{'Asked':<{_HANG}}{told}"]
+    return [*lines, f"{'Asked':<{HANG}}{told}"]
+
+
+def _regions(plan: Plan) -> str:
+    """`regions`, or `places` where a Region was asked more than one question."""
+    return "regions" if len({a.region for a in plan.answers}) == len(plan.answers) else "places"
 
 
 def _accelerators(need: Need) -> str:
@@ -77,164 +92,159 @@ def _accelerators(need: Need) -> str:
     return f" ({kind.accelerator_count * need.count} {kind.accelerator})" if kind else ""
 
 
-def _length(span: timedelta) -> str:
-    """`24 h`, `5 days`: whole days from two days on."""
-    if span >= timedelta(days=2) and span % timedelta(days=1) == timedelta(0):
-        return f"{span // timedelta(days=1)} days"
-    return spoken(span)
-
-
 def _when(need: Need) -> str:
     if need.start:
-        return f"start fixed {_instant(need.start, need)}"
-    begin = f"from {_instant(need.earliest_start, need)}" if need.earliest_start else "from now"
-    return f"{begin} to {_instant(need.latest_end, need)}" if need.latest_end else f"{begin}, start may move"
+        return f"start fixed {instant_text(need.start, need)}"
+    begin = f"from {instant_text(need.earliest_start, need)}" if need.earliest_start else "from now"
+    if need.latest_end is None:
+        return f"{begin}, start may move"
+    return f"{begin} to {instant_text(need.latest_end, need)}"
 
 
-def _instant(instant: datetime, need: Need) -> str:
-    """`Wed 2026-12-02 11:30Z (12:30 Berlin)`; the local weekday too where it is another day there."""
-    utc = instant.astimezone(UTC)
-    text = f"{utc:%a %Y-%m-%d %H:%M}Z"
-    if need.zone is None or need.time_zone is None:
-        return text
-    local = instant.astimezone(need.zone)
-    day = "" if local.date() == utc.date() else f"{local:%a} "
-    city = need.time_zone.rpartition("/")[2].replace("_", " ")
-    return f"{text} ({day}{local:%H:%M} {city})"
+def _outcomes(plan: Plan) -> str:
+    """What each place said: those that did not answer in full first."""
+    answers = sorted(plan.answers, key=lambda a: a.is_complete)
+    return ", ".join(_outcome(answer) for answer in answers)
 
 
-def _outcomes(answers: Sequence[PlaceAnswer]) -> str:
-    said = []
-    for answer in answers:
-        detail = f" ({plain(answer.detail, 160)})" if answer.detail else ""
-        said.append(f"{answer.region} {_OUTCOMES.get(answer.outcome, answer.outcome.value)}{detail}")
-    return ", ".join(said)
+def _outcome(answer: PlaceAnswer) -> str:
+    if answer.outcome is PlaceOutcome.OFFERS:
+        return f"{answer.region} {_offers(len(answer.offers))}"
+    detail = f" ({plain(answer.detail, 160)})" if answer.detail and not answer.is_complete else ""
+    seen = f", {_offers(len(answer.offers))} before" if answer.offers else ""
+    return f"{answer.region} {_OUTCOMES.get(answer.outcome, answer.outcome.value)}{detail}{seen}"
+
+
+def _offers(number: int) -> str:
+    return f"{number} {'offer' if number == 1 else 'offers'}"
+
+
+# -- what is owned -----------------------------------------------------------------------------------------
+MOST_OWNED = 5
+
+
+def _owned_lines(plan: Plan) -> list[str]:
+    """What the account has and the need cannot simply use, with the reason; and what could not be read."""
+    rest = [choice for choice in plan.owned if choice is not plan.reuse]
+    lines: list[str] = []
+    for choice in rest[:MOST_OWNED]:
+        why = "; ".join(filter(None, (choice.others and f"{choice.others}, not counted", *choice.against)))
+        lines += hung(f"{_owned(choice)}: {why or 'covers the need too'}", "OWN")
+    if len(rest) > MOST_OWNED:
+        lines.append(f"{'':<{HANG}}and {len(rest) - MOST_OWNED} more, in --json")
+    if plan.unread:
+        lines += hung(f"not known: {'; '.join(plan.unread)}. There may be more: look before you buy", "OWN")
+    return lines
+
+
+def _owned(choice: OwnedChoice) -> str:
+    owned = choice.owned
+    count = "?" if owned.count is None else str(owned.count)
+    window = window_text(owned.window, fixed=False) if owned.window else "no known end"
+    where = ", ".join(owned.zones) or owned.region
+    what = f"{owned.id}, {owned.way}, {owned.state}, {count} x {owned.instance_type}"
+    return plain(f"{what}, {where}, {window}", 300)
+
+
+def _reuse_lines(reuse: OwnedChoice) -> list[str]:
+    owned = reuse.owned
+    way = owned.way.value.replace("-", " ")
+    lines = [f"USE    {owned.id}  {way} that you own already  $0.00 more"]
+    return lines + hung(f"{_owned(reuse)}: covers the need", "  why")
 
 
 # -- the best choice ---------------------------------------------------------------------------------------
 def _best_lines(plan: Plan, best: Choice) -> list[str]:
     handle = plan.need.handle(best.number)
     way = best.offer.way.value.replace("-", " ")
-    total = best.cost.total
-    price = f"{_money(total)} now, no refund, no cancel" if total else "price unknown: cannot be bought"
-    lines = [f"BEST   {handle}  {way}  {price}"]
-    lines += [line for reason in best.reasons for line in _hung(reason, "  why")]
+    fee, total = best.cost.fee, best.cost.total
+    price = "price unknown: cannot be bought"
+    if fee is not None:
+        price = f"{money_text(fee)} {_when_paid(best)}, no refund, no cancel"
+    head = f"{'ELSE' if plan.reuse else 'BEST':<{HANG}}{handle}  {way}"
+    lines = [f"{head}  {price}"] if len(head) + 2 + len(price) <= WIDTH else [head, " " * HANG + price]
+    if best.offer.way is Way.CAPACITY_BLOCK and best.offer.offering_id:
+        lines.append(f"{'  id':<{HANG}}{plain(best.offer.offering_id, 60)}")
+    lines += [line for reason in best.reasons for line in hung(reason, "  why")]
+    lines += _cost_lines(plan, best)
     if total is not None:
-        lines += _hung(_pays(best, total), "  pays")
+        lines += _pays_lines(plan, best, total)
     for number, care in enumerate(best.cares):
-        lines += _hung(care, "" if number else "  care")
+        lines += hung(care, "" if number else "  care")
     return lines
 
 
-def _pays(best: Choice, total: Money) -> str:
-    even, usable, count = best.cost.break_even, best.cost.usable, best.offer.count
+def _when_paid(best: Choice) -> str:
+    return "up front" if best.offer.way is Way.CAPACITY_BLOCK else "now"
+
+
+def _cost_lines(plan: Plan, best: Choice) -> list[str]:
+    """The fee and the operating system's fee as two lines, where there is a second one (field fault 17)."""
+    cost = best.cost
+    if cost.surcharge is None or cost.fee is None:
+        return []
+    lines = hung(f"{money_text(cost.fee)} fee", "  cost")
+    if cost.surcharge.total is None or cost.surcharge.hourly is None:
+        return lines + hung(f"operating system fee of {cost.surcharge.platform}: not known", "     +")
+    said = f"{money_text(cost.surcharge.total.rounded())} operating system ({cost.surcharge.platform}, "
+    said += f"{_rate(cost.surcharge.hourly)}/h while instances run, {hours_minutes(cost.paid)})"
+    return lines + hung(f"{said} = {money_text(cost.total)}", "     +")
+
+
+def _pays_lines(plan: Plan, best: Choice, total: Money) -> list[str]:
+    even = best.cost.break_even
     if even is None:
-        return f"is not known: no on-demand price of {best.offer.region} to compare with"
-    if not even.ever_pays:
-        more = Money(total.amount - even.at_full_use.amount, total.currency)
-        return (
-            f"NEVER: used to the last usable minute it costs {_money(more)} more than on-demand. "
-            "You buy the date."
-        )
-    what = "serving" if count == 1 else f"serving on all {count}"
-    share = f"{even.share * 100:.0f} %"
-    return f"from {hours_minutes(even.after)} of {what}: {share} of the {hours_minutes(usable)} you can use"
+        return hung(f"is not known: no on-demand price of {best.offer.region} to compare with", "  pays")
+    if even.ever_pays:
+        return hung(_pays(best, even), "  pays")
+    paid = Money(total.amount / (hours_of(best.cost.paid) * best.offer.count), total.currency)
+    more = Money(total.amount - even.at_full_use.amount, total.currency)
+    note = note_of(plan, even.rate.way, even.rate.region)
+    return hung(
+        f"IT SAVES NOTHING: {_rate(paid)}/h against {_rate(even.rate.hourly)}/h on demand{note}. Used to the "
+        f"last usable minute it costs {money_text(more)} MORE than on-demand. You buy the date.",
+        "  cost",
+    )
 
 
-def exact_amount(money: Money) -> str:
-    """The amount as `--max` takes it: `228.77`, `500.00`; finer than a cent only where the fee is."""
-    cents = money.amount.quantize(Decimal("0.01"))
-    return f"{cents:f}" if cents == money.amount else f"{money.amount:f}"
+def _pays(best: Choice, even: BreakEven) -> str:
+    usable, count = best.cost.usable, best.offer.count
+    what = "serving" if best.offer.target == Target.ENDPOINT else "use"
+    what = what if count == 1 else f"{what} on all {count}"
+    if best.offer.way is Way.CAPACITY_BLOCK and even.share_of_paid is not None:
+        shares = f"{even.share_of_paid * 100:.1f} % of the {hours_minutes(best.cost.paid)} paid, "
+        shares += f"{even.share * 100:.1f} %"
+    else:
+        shares = f"{even.share * 100:.0f} %"
+    return f"from {hours_minutes(even.after)} of {what}: {shares} of the {hours_minutes(usable)} you can use"
 
 
-def hours_minutes(span: timedelta) -> str:
-    """`8 h 02 min`, hours may exceed 24; for lengths that are compared with each other."""
-    hours, minutes = divmod(span // timedelta(minutes=1), 60)
-    return f"{hours} h {minutes:02d} min"
+def _rate(hourly: Money | None) -> str:
+    """`63.158`, `55.04`: to a thousandth, at least two digits."""
+    if hourly is None:
+        return "unknown"
+    text = f"{hourly.amount:,.3f}"
+    return text.removesuffix("0")
 
 
 # -- nothing fits ------------------------------------------------------------------------------------------
 def _nothing_lines(plan: Plan) -> list[str]:
     seen = len(plan.rejected)
-    if not seen:
-        quiet = "no offer was seen, and not every place answered" if plan.incomplete else "none on sale"
-        lines = _hung(f"{quiet}: nothing to choose from", "NONE")
+    if seen:
+        lines = hung(f"{_offers(seen)} seen, none fits", "NONE")
+    elif unanswered(plan):
+        lines = hung("no offer was seen, but not every place answered: ask again", "NONE")
+    elif plan.answers:
+        lines = hung("none on sale: nothing to choose from", "NONE")
     else:
-        lines = _hung(f"{seen} {'offer' if seen == 1 else 'offers'} seen, none fits", "NONE")
+        lines = hung("no way that is bought ahead fits this need, so nobody was asked", "NONE")
     for rejected in plan.rejected[:5]:
         offer = rejected.offer
-        what = f"{offer.region} {_window(offer.paid_window, fixed=False)}: {'; '.join(rejected.reasons)}"
-        lines += _hung(what, "  not")
+        what = f"{offer.region} {window_text(offer.paid_window, fixed=False)}: {'; '.join(rejected.reasons)}"
+        lines += hung(what, "  not")
     if seen > 5:
         lines.append(f"       and {seen - 5} more, in --json")
     return lines
-
-
-# -- the table ---------------------------------------------------------------------------------------------
-def _table(plan: Plan) -> list[str]:
-    priced = plan.pay_as_you_go
-    if not plan.choices and not priced:
-        return []
-    currency = _currency(plan)
-    kind = instance_type(plan.need.instance_type)
-    per = "/GPU-H" if kind and kind.vendor == "NVIDIA" else "/ACC-H"
-    head = f"{'#':<3}{'WAY':<15}{'PLACE':<10}WINDOW UTC"
-    lines = [_columns(head, "USABLE", f"TOTAL {currency}", per)]
-    for choice in plan.choices:
-        lines += _choice_rows(choice, plan.need, currency)
-    for number, line in enumerate(priced, start=1):
-        lines.append(_pay_row(line, number, currency))
-    return lines
-
-
-def _choice_rows(choice: Choice, need: Need, currency: str) -> list[str]:
-    offer, cost = choice.offer, choice.cost
-    window = _window(offer.paid_window, fixed=need.start is not None)
-    left = f"{choice.number:<3}{_label(offer.way):<15}{_place(offer):<10}{window}"
-    total = _amount(cost.total, currency)
-    rows = [_columns(left, clock_hours(cost.usable), total, _amount(cost.per_accelerator_hour, currency, 3))]
-    for segment in offer.segments if len(offer.segments) > 1 else ():
-        where = segment.zone_id or segment.zone_name or "zone unknown"
-        rows.append(f"{'':<18}{where:<10}{_window(segment.window, fixed=False)}")
-    return rows
-
-
-def _pay_row(line: PayAsYouGo, number: int, currency: str) -> str:
-    left = f"{'-':<3}{_label(line.rate.way):<15}{line.rate.region + ' ':<10}"
-    total = f"{_amount(line.total, currency)} [{number}]"
-    cells = (clock_hours(line.span), total, _amount(line.per_accelerator_hour, currency, 3))
-    row = _columns(f"{left}on the day, no promise", *cells)
-    return row if len(row) <= WIDTH else _columns(f"{left}no promise", *cells)
-
-
-def _columns(left: str, usable: str, total: str, hourly: str) -> str:
-    """The cells right-aligned at their edges; a wide cell moves its neighbours as far as it must."""
-    total_edge = min(_TOTAL, _HOURLY - len(hourly) - 1)
-    usable_edge = min(_USABLE, total_edge - len(total) - 1)
-    line = left
-    for cell, edge in ((usable, usable_edge), (total, total_edge), (hourly, _HOURLY)):
-        line = line.ljust(max(len(line) + 1, edge - len(cell))) + cell
-    return line
-
-
-def _place(offer: Offer) -> str:
-    first, *more = offer.zones
-    return plain(first, 16) + (f"+{len(more)}" if more else "")
-
-
-def _window(window: Window, *, fixed: bool) -> str:
-    """`Wed 2 11:30-Thu 3 11:30`, or with the month where the start is not fixed."""
-    return f"{_stamp(window.start, fixed)}-{_stamp(window.end, fixed)}"
-
-
-def _stamp(instant: datetime, fixed: bool) -> str:
-    utc = instant.astimezone(UTC)
-    return f"{utc:%a} {utc.day} {utc:%H:%M}" if fixed else f"{utc.day} {utc:%b} {utc:%H:%M}"
-
-
-def _currency(plan: Plan) -> str:
-    known = [c.cost.total for c in plan.choices] + [p.total for p in plan.pay_as_you_go]
-    return next((m.currency for m in known if m is not None), "USD")
 
 
 # -- the ways that do not fit, and the terms of those that do ----------------------------------------------
@@ -242,10 +252,10 @@ def _no_lines(verdicts: Sequence[WayVerdict]) -> list[str]:
     grouped: dict[str, list[str]] = {}
     for verdict in verdicts:
         if not verdict.fits:
-            grouped.setdefault(verdict.why_not, []).append(_label(verdict.way))
+            grouped.setdefault(verdict.why_not, []).append(label(verdict.way))
     lines: list[str] = []
     for sentence, ways in sorted(grouped.items(), key=lambda group: -len(group[0])):
-        lines += _wrap(f"NO {', '.join(ways)}   {sentence}", hang=3)
+        lines += wrapped(f"NO {', '.join(ways)}   {sentence}", hang=3)
     return lines
 
 
@@ -262,7 +272,7 @@ _SHORT_TERMS = {
 def _terms_lines(verdicts: Sequence[WayVerdict]) -> list[str]:
     """Who launches, who buys, when one pays, whether it can be cancelled, how it ends (field fault 70)."""
     shape = "   {:<15}{:<11}{:<11}{:<17}{:<9}{}"
-    rows = [(_label(v.way), *_SHORT_TERMS[v.way]) for v in verdicts if v.fits]
+    rows = [(label(v.way), *_SHORT_TERMS[v.way]) for v in verdicts if v.fits]
     return [shape.format(*row) for row in (("", "LAUNCHES", "BUYS", "PAID", "CANCEL", "ENDS"), *rows)]
 
 
@@ -273,89 +283,37 @@ def terms_text(verdicts: Sequence[WayVerdict]) -> str:
         lines.append(f"{'FITS' if verdict.fits else 'NO':<7}{verdict.way.value}")
         for reason in verdict.reasons:
             word = "  but" if reason.against else "  and"
-            lines += _hung(f"{reason.sentence} ({reason.rule}; {reason.source})", word)
+            lines += hung(f"{reason.sentence} ({reason.rule}; {reason.source})", word)
         terms = verdict.terms
         told = (
             ("launch", terms.who_launches), ("buys", terms.who_buys), ("paid", terms.when_paid),
             ("cancel", terms.can_cancel), ("end", terms.at_the_end),
         )  # fmt: skip
         for word, sentence in told:
-            lines += _wrap(f"  {word:<8}{sentence}", hang=10)
+            lines += wrapped(f"  {word:<8}{sentence}", hang=10)
     return "\n".join(lines)
 
 
-# -- what to do next, and where the list prices come from --------------------------------------------------
-def _buy_lines(plan: Plan, best: Choice) -> list[str]:
-    if best.cost.total is None:
+# -- what to do next ---------------------------------------------------------------------------------------
+def _spot_lines(plan: Plan, best: Choice) -> list[str]:
+    """What Spot would save, for whom it is: shown only where its price is known and lower."""
+    spot = [line for line in pay_lines(plan) if line.rate.way is Way.SPOT and line.total is not None]
+    total = best.cost.total
+    if not spot or spot[0].total is None or total is None or spot[0].total.currency != total.currency:
         return []
-    command = f"berth buy {plan.need.handle(best.number)} --max {exact_amount(best.cost.total)}"
+    share = (total.amount - spot[0].total.amount) / total.amount * 100
+    if share < 1:
+        return []
+    said = f"it survives two minutes' notice: Spot, {share:.0f} % less, with #{best.number} as fall-back"
+    return hung(said, "IF")
+
+
+def _buy_lines(plan: Plan, best: Choice) -> list[str]:
+    if best.cost.fee is None:
+        return []
+    command = f"berth buy {plan.need.handle(best.number)} --max {exact_amount(best.cost.fee)}"
     told = "asks, re-reads the fee, buys once"
-    line = f"{'BUY':<{_HANG}}{command}"
+    line = f"{'BUY':<{HANG}}{command}"
     if len(line) + 2 + len(told) <= WIDTH:
         return [line + "       "[: max(2, WIDTH - len(line) - len(told))] + told]
-    return [line, " " * _HANG + told]
-
-
-def _notes(plan: Plan) -> list[str]:
-    notes = []
-    for number, line in enumerate(plan.pay_as_you_go, start=1):
-        notes += _wrap(f"[{number}] {_rate_note(line, plan.made_at.date())}", hang=4)
-    return notes
-
-
-def _rate_note(line: PayAsYouGo, today: date) -> str:
-    rate = line.rate
-    if rate.hourly is None:
-        return f"no {rate.component} price of {plain(line.rate.region)} is known: not cheap, unknown"
-    told = [f"{rate.hourly.amount:,f}/h {rate.component}"]
-    if rate.as_of is not None:
-        told.append(f"seen {rate.as_of.isoformat()} ({_age(rate.as_of, today)} old)")
-    if rate.region_assumed:
-        told.append("Region assumed")
-    if rate.live:
-        told.append("live")
-    return ", ".join(told)
-
-
-def _age(seen: date, today: date) -> str:
-    months = (today.year - seen.year) * 12 + today.month - seen.month - (today.day < seen.day)
-    if months >= 2:
-        return f"{months} months"
-    days = max(0, (today - seen).days)
-    return f"{days} {'day' if days == 1 else 'days'}"
-
-
-# -- small things ------------------------------------------------------------------------------------------
-def _wrap(text: str, hang: int) -> list[str]:
-    """`text` in lines of WIDTH, all but the first hanging by `hang`; words are never broken."""
-    return textwrap.wrap(
-        text, WIDTH, subsequent_indent=" " * hang, break_on_hyphens=False, break_long_words=False
-    )
-
-
-def _wrapped(word: str, text: str) -> list[str]:
-    return _hung(text, word)
-
-
-def _hung(text: str, word: str = "") -> list[str]:
-    """`text` wrapped behind a margin that holds `word` in its first line."""
-    return _wrap(f"{word:<{_HANG}}{plain(text, 2000)}", _HANG)
-
-
-def _label(way: Way) -> str:
-    return _WAY_LABELS.get(way, way.value)
-
-
-def _money(money: Money | None) -> str:
-    """`$1,234.56`, or `1,234.56 EUR`; `unknown` for None."""
-    if money is None:
-        return "unknown"
-    return f"${money.amount:,.2f}" if money.currency == "USD" else f"{money.amount:,.2f} {money.currency}"
-
-
-def _amount(money: Money | None, currency: str, digits: int = 2) -> str:
-    """The bare number of a column whose head names `currency`; another currency is written out."""
-    if money is None:
-        return "unknown"
-    text = f"{money.amount.quantize(Decimal(1).scaleb(-digits)):,f}"
-    return text if money.currency == currency else f"{text} {money.currency}"
+    return [line, " " * HANG + told]

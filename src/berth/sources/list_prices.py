@@ -7,10 +7,11 @@ from collections.abc import Iterable
 from berth.facts.list_prices import ListPrice, on_demand_hourly, sagemaker_hourly
 from berth.planner.cost import HourlyRate
 from berth.planner.need import Need
+from berth.planner.platforms import LINUX
 from berth.terms.ways import Target, Way
 
 # What SageMaker prices for each target. HyperPod's own rows are in no table that we have: unknown.
-_COMPONENTS = {
+COMPONENTS = {
     Target.ENDPOINT: "hosting",
     Target.TRAINING_JOB: "training",
     Target.HYPERPOD_CLUSTER: "cluster",
@@ -18,22 +19,26 @@ _COMPONENTS = {
 }
 
 
-def list_rates(need: Need, regions: Iterable[str]) -> tuple[HourlyRate, ...]:
-    """What the tables say of the need's hardware in each Region: SageMaker's price and EC2's bare one."""
+def list_rates(need: Need, regions: Iterable[str], why: str = "") -> tuple[HourlyRate, ...]:
+    """What the tables say of the need's hardware in each Region: SageMaker's price and EC2's bare one.
+
+    `why` says why nothing newer is known, '' for no reason to tell.
+    """
     rates: list[HourlyRate] = []
+    component = COMPONENTS.get(need.target)
     for region in regions:
-        rates.append(_rate(Way.ON_DEMAND, region, "on-demand", on_demand_hourly(need.instance_type, region)))
-        component = _COMPONENTS.get(need.target)
-        if component is None:
-            continue
-        price = sagemaker_hourly(need.instance_type, region, component)
-        rates.append(_rate(Way.SAGEMAKER_ON_DEMAND, region, component, price))
+        bare = on_demand_hourly(need.instance_type, region) if need.platform == LINUX else None
+        rates.append(listed(Way.ON_DEMAND, region, "on-demand", bare, why))
+        if component is not None:
+            price = sagemaker_hourly(need.instance_type, region, component)
+            rates.append(listed(Way.SAGEMAKER_ON_DEMAND, region, component, price, why))
     return tuple(rates)
 
 
-def _rate(way: Way, region: str, component: str, price: ListPrice | None) -> HourlyRate:
+def listed(way: Way, region: str, component: str, price: ListPrice | None, why: str = "") -> HourlyRate:
+    """A price of the tables as a rate, labelled with its age; None: not known. `why`: see `list_rates`."""
     if price is None:
-        return HourlyRate(way, region, component, None)
+        return HourlyRate(way, region, component, None, note=why)
     return HourlyRate(
         way=way,
         region=region,
@@ -41,6 +46,6 @@ def _rate(way: Way, region: str, component: str, price: ListPrice | None) -> Hou
         hourly=price.money,
         as_of=price.as_of,
         source=price.source,
-        note=price.note,
+        note="; ".join(part for part in (price.note, why) if part),
         region_assumed=price.region_assumed,
     )

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from berth.aws.refusals import CALL_ERRORS, Kind, Refusal, refusal_of
-from berth.aws.session import Door
 from berth.aws.zones import zone_ids
 from berth.planner.offers import Offer, PlaceAnswer, PlaceOutcome, Query, Segment
 from berth.planner.queries import BOUNDARY
@@ -18,7 +16,6 @@ from berth.terms.text import plain
 from berth.terms.ways import Way
 from berth.terms.window import Window
 
-_AT_ONCE = 16
 _OUTCOMES = {
     Kind.QUOTA: PlaceOutcome.NO_QUOTA,
     Kind.THROTTLED: PlaceOutcome.THROTTLED,
@@ -28,27 +25,6 @@ _OUTCOMES = {
 }
 # How the service says that a type is not sold here for that target (seen in public; SageMaker dossier 2.10).
 _NOT_SOLD = ("invalid instance type", "'instancetype' failed to satisfy constraint")
-
-
-def search(
-    door: Door, queries: Sequence[Query], told: Callable[[PlaceAnswer], None]
-) -> tuple[PlaceAnswer, ...]:
-    """Ask all queries at once; one answer each, in their order. `told` hears each answer as it comes.
-
-    Nothing is raised for a place that refuses or cannot be reached: its answer says so.
-    """
-    # Clients are made before the threads start: making them is not thread-safe in botocore.
-    asked = [(q, door.reader("sagemaker", q.region), door.reader("ec2", q.region)) for q in queries]
-
-    def ask(task: tuple[Query, Any, Any]) -> PlaceAnswer:
-        answer = search_place(*task, now=door.clock.now)
-        told(answer)
-        return answer
-
-    if not asked:
-        return ()
-    with ThreadPoolExecutor(max_workers=min(_AT_ONCE, len(asked)), thread_name_prefix="search") as pool:
-        return tuple(pool.map(ask, asked))
 
 
 def search_place(query: Query, sagemaker: Any, ec2: Any, *, now: Callable[[], datetime]) -> PlaceAnswer:
@@ -61,13 +37,13 @@ def search_place(query: Query, sagemaker: Any, ec2: Any, *, now: Callable[[], da
     seen_at = now()
     if found is None:
         why = "the answer holds no list of offerings, which is not the same as an empty one"
-        return PlaceAnswer(query.way, query.region, PlaceOutcome.FAILED, seen_at, why)
+        return PlaceAnswer(query.way, query.region, PlaceOutcome.FAILED, seen_at, why, question=query)
     offers, unread = read_offers(found, query, names, seen_at)
     detail = "; ".join(part for part in (unread, unnamed) if part)
     if offers:
-        return PlaceAnswer(query.way, query.region, PlaceOutcome.OFFERS, seen_at, detail, offers)
+        return PlaceAnswer(query.way, query.region, PlaceOutcome.OFFERS, seen_at, detail, offers, query)
     outcome = PlaceOutcome.FAILED if unread else PlaceOutcome.NONE_ON_SALE
-    return PlaceAnswer(query.way, query.region, outcome, seen_at, detail)
+    return PlaceAnswer(query.way, query.region, outcome, seen_at, detail, question=query)
 
 
 def search_offers(query: Query, sagemaker: Any) -> Sequence[Mapping[str, Any]] | None:
@@ -162,4 +138,5 @@ def _refused(query: Query, refusal: Refusal, seen_at: datetime) -> PlaceAnswer:
     outcome = _OUTCOMES.get(refusal.kind, PlaceOutcome.FAILED)
     if refusal.kind is Kind.BAD_REQUEST and any(words in refusal.message.lower() for words in _NOT_SOLD):
         outcome = PlaceOutcome.NOT_SOLD_HERE
-    return PlaceAnswer(query.way, query.region, outcome, seen_at, plain(str(refusal), 300))
+    said = plain(str(refusal), 300)
+    return PlaceAnswer(query.way, query.region, outcome, seen_at, said, question=query)

@@ -31,6 +31,7 @@ CODES = [
     ("InsufficientCapacity", 400, Kind.NO_CAPACITY, 10),
     ("ResourceLimitExceeded", 400, Kind.QUOTA, 11),
     ("VcpuLimitExceeded", 400, Kind.QUOTA, 11),
+    ("CapacityBlockDescribeLimitExceeded", 400, Kind.QUOTA, 11),
     ("InstanceLimitExceeded", 400, Kind.QUOTA, 11),
     ("ThrottlingException", 400, Kind.THROTTLED, 12),
     ("RequestLimitExceeded", 503, Kind.THROTTLED, 12),

@@ -1,0 +1,131 @@
+"""The table of a plan: what can be bought, what is paid as one goes, and where the prices come from."""
+
+from __future__ import annotations
+
+from datetime import date
+
+from berth.facts.instance_types import instance_type
+from berth.planner.cost import PayAsYouGo
+from berth.planner.need import Need
+from berth.planner.phrases import WIDTH, age, amount, label, place, window_text, wrapped
+from berth.planner.plan import Choice, Plan
+from berth.terms.durations import clock_hours
+from berth.terms.text import plain
+from berth.terms.ways import Target, Way
+
+MOST_ROWS = 10
+# Right edges of the numeric columns.
+_USABLE, _TOTAL, _HOURLY = 58, 72, WIDTH
+_PROMISES = {Way.SPOT: ("may end on 2 min notice", "2 min notice")}
+_NO_PROMISE = ("on the day, no promise", "no promise")
+
+
+def table(plan: Plan) -> list[str]:
+    """The rows, best first; more than ten choices are counted and left to --json."""
+    lines = pay_lines(plan)
+    if not plan.choices and not lines:
+        return []
+    currency = _currency(plan)
+    kind = instance_type(plan.need.instance_type)
+    per = "/GPU-H" if kind and kind.vendor == "NVIDIA" else "/ACC-H"
+    where = "ZONE ID" if plan.need.target is Target.INSTANCES else "PLACE"
+    rows = [_columns(f"{'#':<3}{'WAY':<15}{where:<10}WINDOW UTC", "USABLE", f"TOTAL {currency}", per)]
+    for choice in plan.choices[:MOST_ROWS]:
+        rows += _choice_rows(choice, plan.need, currency)
+    if len(plan.choices) > MOST_ROWS:
+        rows.append(f"   and {len(plan.choices) - MOST_ROWS} more that fit, dearer, all in --json")
+    return rows + [_pay_row(line, number, currency) for number, line in enumerate(lines, start=1)]
+
+
+def pay_lines(plan: Plan) -> tuple[PayAsYouGo, ...]:
+    """The lines without reservation that are shown: for each way that of the best choice's Region and the
+    cheapest, which may be the same."""
+    home = plan.best.offer.region if plan.best else plan.need.regions[0] if plan.need.regions else ""
+    shown: list[PayAsYouGo] = []
+    for way in dict.fromkeys(line.rate.way for line in plan.pay_as_you_go):
+        # Known totals come first, and the cheapest of the Region or of all is what is compared.
+        lines = sorted((p for p in plan.pay_as_you_go if p.rate.way is way), key=_cheapest)
+        here = [line for line in lines if line.rate.region == home]
+        shown += here[:1] or lines[:1]
+        if here and lines[0].total is not None and lines[0] != here[0] and _cheaper(lines[0], here[0]):
+            shown.append(lines[0])
+    return tuple(shown)
+
+
+def notes(plan: Plan) -> list[str]:
+    """The footnotes of the table: each price with its age."""
+    said: list[str] = []
+    for number, line in enumerate(pay_lines(plan), start=1):
+        said += wrapped(f"[{number}] {_rate_note(line, plan.made_at.date())}", hang=4)
+    return said
+
+
+def note_of(plan: Plan, way: Way, region: str) -> str:
+    """` [2]` where the table's second line prices that way in that Region, '' where none does."""
+    for number, line in enumerate(pay_lines(plan), start=1):
+        if line.rate.way is way and line.rate.region == region:
+            return f" [{number}]"
+    return ""
+
+
+def _cheapest(line: PayAsYouGo) -> tuple[bool, str, object, str]:
+    total = line.total
+    return (total is None, total.currency if total else "", total.amount if total else 0, line.rate.region)
+
+
+def _cheaper(one: PayAsYouGo, other: PayAsYouGo) -> bool:
+    if one.total is None or other.total is None:
+        return one.total is not None
+    return one.total.currency == other.total.currency and one.total < other.total
+
+
+def _choice_rows(choice: Choice, need: Need, currency: str) -> list[str]:
+    offer, cost = choice.offer, choice.cost
+    window = window_text(offer.paid_window, fixed=need.start is not None)
+    left = f"{choice.number:<3}{label(offer.way):<15}{place(offer) + ' ':<10}{window}"
+    total = amount(cost.total, currency)
+    rows = [_columns(left, clock_hours(cost.usable), total, amount(cost.per_accelerator_hour, currency, 3))]
+    for segment in offer.segments if len(offer.segments) > 1 else ():
+        where = segment.zone_id or segment.zone_name or "zone unknown"
+        rows.append(f"{'':<18}{where:<10}{window_text(segment.window, fixed=False)}")
+    return rows
+
+
+def _pay_row(line: PayAsYouGo, number: int, currency: str) -> str:
+    where = plain(line.rate.zone_id or line.rate.region, 16)
+    left = f"{'-':<3}{label(line.rate.way):<15}{where + ' ':<10}"
+    total = f"{amount(line.total, currency)} [{number}]"
+    cells = (clock_hours(line.span), total, amount(line.per_accelerator_hour, currency, 3))
+    whole, short = _PROMISES.get(line.rate.way, _NO_PROMISE)
+    row = _columns(left + whole, *cells)
+    return row if len(row) <= WIDTH else _columns(left + short, *cells)
+
+
+def _columns(left: str, usable: str, total: str, hourly: str) -> str:
+    """The cells right-aligned at their edges; a wide cell moves its neighbours as far as it must."""
+    total_edge = min(_TOTAL, _HOURLY - len(hourly) - 1)
+    usable_edge = min(_USABLE, total_edge - len(total) - 1)
+    line = left
+    for cell, edge in ((usable, usable_edge), (total, total_edge), (hourly, _HOURLY)):
+        line = line.ljust(max(len(line) + 1, edge - len(cell))) + cell
+    return line
+
+
+def _currency(plan: Plan) -> str:
+    known = [c.cost.total for c in plan.choices] + [p.total for p in plan.pay_as_you_go]
+    return next((m.currency for m in known if m is not None), "USD")
+
+
+def _rate_note(line: PayAsYouGo, today: date) -> str:
+    rate = line.rate
+    if rate.hourly is None:
+        why = f" ({plain(rate.note, 120)})" if rate.note else ""
+        return f"no {rate.component} price of {plain(rate.region)} is known: not cheap, unknown{why}"
+    told = [f"{rate.hourly.amount:,f}/h {rate.component}"]
+    if rate.live:
+        told.append(f"live, {plain(rate.source, 40)}")
+    elif rate.as_of is not None:
+        told.append(f"seen {rate.as_of.isoformat()} ({age(rate.as_of, today)} old)")
+    if rate.region_assumed:
+        told.append("Region assumed")
+    return ", ".join(told)
