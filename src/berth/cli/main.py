@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import traceback
@@ -84,7 +85,27 @@ def _exit_codes() -> None:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command line and end the process with the exit code of the table."""
-    sys.exit(run(sys.argv[1:] if argv is None else list(argv)))
+    _open_streams()
+    code = run(sys.argv[1:] if argv is None else list(argv))
+    _let_go_of_streams()
+    sys.exit(code)
+
+
+def _open_streams() -> None:
+    """Open what the caller closed (`berth show 2>&-`), so that no file of ours becomes a standard stream."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free: this one
+            setattr(sys, name, os.fdopen(number, "w" if number else "r", encoding="utf-8", closefd=False))
+
+
+def _let_go_of_streams() -> None:
+    """What a stream did not take has been told: Python must not try again, and end with a code of its own."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def run(argv: Sequence[str]) -> int:
@@ -111,7 +132,9 @@ def run(argv: Sequence[str]) -> int:
 
 def _failed(error: BerthError) -> int:
     spent = error.spent if error.spent.spent is not Spent.NOTHING else spending_so_far.now
-    sys.stderr.write("\n".join(failure_lines(error, spent)) + "\n")
+    with contextlib.suppress(OSError):  # nobody can be told; the exit code still says what it was
+        sys.stderr.write("\n".join(failure_lines(error, spent)) + "\n")
+        sys.stderr.flush()
     unknown = spent.spent is Spent.NOT_KNOWN and error.exit_code is ExitCode.INTERNAL_ERROR
     return ExitCode.OUTCOME_UNKNOWN if unknown else error.exit_code
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -50,17 +51,30 @@ class Output:
     def answer(self, text: str) -> None:
         """Print what was asked for; nothing in JSON mode, whose answer is `document`."""
         if not self.as_json:
-            self._write(self._stdout, text)
+            self._answer(text)
 
     def document(self, value: Mapping[str, Any]) -> None:
         """Print the JSON answer, if JSON was asked for."""
         if self.as_json:
-            self._stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
-            self._stdout.flush()
+            self._answer(json.dumps(value, indent=2, ensure_ascii=False))
+
+    def _answer(self, text: str) -> None:
+        """Write to stdout. Raises BerthError when that takes no more: a full disk, a reader that has gone."""
+        try:
+            _write(self._stdout, text)
+        except OSError as problem:
+            raise BerthError(
+                ExitCode.INTERNAL_ERROR, f"the answer could not be written to its end: {problem.strerror}"
+            ) from None
 
     def talk(self, text: str) -> None:
-        """Tell the person what happens, folded at 80 columns; addresses and paths stay whole."""
-        self._write(self._stderr, "\n".join(_folded(line) for line in text.splitlines()))
+        """Tell the person what happens, folded at 80 columns; addresses and paths stay whole.
+
+        Where nobody can hear it (stderr is full or its reader has gone) the work goes on: a purchase must not
+        stop half-way for want of a listener.
+        """
+        with contextlib.suppress(OSError):
+            _write(self._stderr, "\n".join(_folded(line) for line in text.splitlines()))
 
     def can_ask(self) -> bool:
         """Whether a person sits at both ends: without a terminal nothing is asked."""
@@ -83,10 +97,10 @@ class Output:
         dumb = self._environ.get("TERM") == "dumb" or bool(self._environ.get("NO_COLOR"))
         return text if dumb or self.as_json or not self._stdout.isatty() else f"\x1b[1m{text}\x1b[0m"
 
-    @staticmethod
-    def _write(stream: TextIO, text: str) -> None:
-        stream.write(text if text.endswith("\n") else text + "\n")
-        stream.flush()
+
+def _write(stream: TextIO, text: str) -> None:
+    stream.write(text if text.endswith("\n") else text + "\n")
+    stream.flush()
 
 
 def _folded(line: str) -> str:

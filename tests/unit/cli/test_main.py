@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -150,6 +152,40 @@ def test_in_json_mode_stdout_holds_one_document() -> None:
     output.document({"schema": "berth.plan/1"})
     assert json.loads(out.getvalue()) == {"schema": "berth.plan/1"}
     assert err.getvalue() == "asking\n"
+
+
+class Full(io.StringIO):
+    """A stream that takes nothing, as on a full disk."""
+
+    def write(self, _: str) -> int:
+        """Never."""
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_an_answer_that_cannot_be_written_is_a_failure_in_words(as_json: bool) -> None:
+    """Not a fault of ours, and never silence."""
+    output = Output(as_json=as_json, stdout=Full())
+
+    def answered() -> None:
+        output.document({"schema": "berth.plan/1"})
+        output.answer("a table")
+
+    with pytest.raises(BerthError, match="could not be written to its end: No space left") as found:
+        answered()
+    assert found.value.exit_code is ExitCode.INTERNAL_ERROR
+
+
+def test_work_goes_on_when_nobody_listens() -> None:
+    """A purchase that has begun must not stop half-way because stderr takes no more."""
+    Output(stderr=Full()).talk("looking for the reservation")
+
+
+@pytest.mark.parametrize("redirection", ["2>/dev/full", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
+def test_the_exit_code_is_right_even_where_nothing_can_be_said(redirection: str) -> None:
+    """Streams that are closed or full change nothing about how a command ends."""
+    line = f"{shlex.quote(sys.executable)} -m berth buy eval#x {redirection}"
+    assert subprocess.run(line, shell=True, check=False).returncode == ExitCode.USAGE
 
 
 def test_without_a_terminal_nothing_is_asked() -> None:
