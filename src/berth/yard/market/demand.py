@@ -56,20 +56,24 @@ class Arrival:
 
 def arrivals(settings: DemandSettings, pool: Pool, day: date) -> list[Arrival]:
     """What the outside account asks of `pool` on one office day (from 05:00 UTC of `day` on), in order."""
-    return _Wishes(settings, pool).on(day)
+    return sorted(_Wishes(settings, pool).on(day))
 
 
 def arrivals_between(fleet: Fleet, start: datetime, end: datetime) -> list[Arrival]:
     """Every arrival with `start` <= at < `end`, over all pools, in order; empty without demand."""
+    return sorted(_between(fleet, start, end, ends_after=None))
+
+
+def _between(fleet: Fleet, start: datetime, end: datetime, ends_after: datetime | None) -> Iterator[Arrival]:
     if fleet.demand is None:
-        return []
+        return
     days = list(_office_days(start, end))
-    found: list[Arrival] = []
     for pool in fleet.pools.values():
         wishes = _Wishes(fleet.demand, pool)
         for day in days:
-            found += [one for one in wishes.on(day) if start <= one.at < end]
-    return sorted(found)
+            for one in wishes.on(day, ends_after):
+                if start <= one.at < end:
+                    yield one
 
 
 def backlog(fleet: Fleet, now: datetime) -> list[Arrival]:
@@ -78,7 +82,8 @@ def backlog(fleet: Fleet, now: datetime) -> list[Arrival]:
     Windows that ended before `now` are left out, so a wish that they crowded out in a yard that ran on may be
     granted here: the two differ by a few bookings.
     """
-    return [one for one in arrivals_between(fleet, now - _FURTHEST - _LONGEST, now) if one.window.end > now]
+    found = _between(fleet, now - _FURTHEST - _LONGEST, now, ends_after=now)
+    return sorted(one for one in found if one.window.end > now)
 
 
 def _office_days(start: datetime, end: datetime) -> Iterator[date]:
@@ -120,14 +125,18 @@ class _Wishes:
             self._rate = float(level.load) * pool.shares.reservable / mean_host_days
         self._week, self._busy = -1, 0.0
 
-    def on(self, day: date) -> list[Arrival]:
-        """The arrivals of one office day, in order."""
+    def on(self, day: date, ends_after: datetime | None = None) -> Iterator[Arrival]:
+        """The arrivals of one office day; those over before `ends_after` may be left out."""
         if self._rate == 0:
-            return []
+            return
         number = day.toordinal()
+        midnight = datetime.combine(day, time(), UTC) + OFFICE_OFFSET
         draws = _Draws(self._seed, f"{self._pool.key}/{number}")
         many = draws.poisson(self._rate * _WEEKDAYS[day.weekday()] * self._busyness(number // 7))
-        return sorted(self._arrival(draws, day) for _ in range(many))
+        for _ in range(many):
+            arrival = self._arrival(draws, midnight, ends_after)
+            if arrival is not None:
+                yield arrival
 
     def _busyness(self, week: int) -> float:
         """How busy the week is for this pool: a factor that averages 1."""
@@ -136,13 +145,15 @@ class _Wishes:
             self._week, self._busy = week, _BUSY_WEEKS[int(draw * len(_BUSY_WEEKS))]
         return self._busy
 
-    def _arrival(self, draws: _Draws, day: date) -> Arrival:
-        midnight = datetime.combine(day, time(), UTC) + OFFICE_OFFSET
+    def _arrival(self, draws: _Draws, midnight: datetime, ends_after: datetime | None) -> Arrival | None:
         hour = _HOUR_CHANCES.pick(draws.uniform())
         at = midnight + timedelta(hours=hour, seconds=int(draws.uniform() * 3600))
         count = self._sizes.pick(draws.uniform())
         days = _LENGTH_CHANCES.pick(draws.uniform())
         start = _LEAD_CHANCES.pick(draws.uniform())
+        # A window starts within start + 2 days of its office day, and no window of `days` is a day longer.
+        if ends_after is not None and midnight + (start + days + 3) * _DAY <= ends_after:
+            return None
         issued = issue_minute(at)
         window = window_of(issued, start, days if start else next(immediate_ends(issued, days)))
         if window.start - issued < 2 * PAID_BEFORE_START:  # too near to be paid in time: the next day's
