@@ -1,4 +1,4 @@
-"""A server that does nothing: the same uvicorn with the same settings, and a ready-made body. The upper bound.
+"""A server that does nothing: the same uvicorn with the same settings, and a ready-made body.
 
 Arguments: the number of bytes of the body. It prints its port and serves until it is ended.
 """

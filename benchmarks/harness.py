@@ -23,9 +23,9 @@ def machine() -> str:
         if line.startswith("model name"):
             model = line.partition(":")[2].strip()
             break
-    return f"{model}, {len(os.sched_getaffinity(0))} cores, {platform.system()} {platform.release()}, " + (
-        f"Python {platform.python_version()}, load before {os.getloadavg()[0]:.2f}"
-    )
+    cores, load = len(os.sched_getaffinity(0)), os.getloadavg()[0]
+    kernel, python = f"{platform.system()} {platform.release()}", platform.python_version()
+    return f"{model}, {cores} cores, {kernel}, Python {python}; load when it began {load:.2f}"
 
 
 def versions(*packages: str) -> str:

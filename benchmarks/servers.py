@@ -99,7 +99,7 @@ class _Empty:
 
 
 def recorded(sagemaker: Any, make: Callable[[Any], None]) -> list[bytes]:
-    """The whole HTTP requests, signed, that boto3 would send for the calls that `make` makes. None is sent."""
+    """The whole HTTP requests, signed, that boto3 sends for the calls that `make` makes. None is sent."""
     found: list[bytes] = []
 
     def keep(request: Any, **_: Any) -> AWSResponse:
