@@ -156,7 +156,7 @@ def _each_once(offers: Iterable[Offer]) -> Iterator[Offer]:
 
 
 def _preference(need: Need, offer: Offer, cost: OfferCost) -> tuple[object, ...]:
-    """Known totals first, then cheap, early, long, then the Regions as the need names them.
+    """Known totals first, then cheap, then what needs no opt-in, early, long, then the need's order of Regions.
 
     The rest of the key makes the order total.
     """
@@ -164,6 +164,7 @@ def _preference(need: Need, offer: Offer, cost: OfferCost) -> tuple[object, ...]
         cost.total is None,
         cost.total.currency if cost.total else "",
         cost.total.amount if cost.total else Decimal(0),
+        any(s.zone_type == "local-zone" for s in offer.segments),
         offer.paid_window.start,
         -cost.usable,
         need.regions.index(offer.region) if offer.region in need.regions else len(need.regions),

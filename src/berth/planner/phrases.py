@@ -57,6 +57,12 @@ def exact_amount(money: Money) -> str:
     return f"{cents:f}" if cents == money.amount else f"{money.amount:f}"
 
 
+def rate_text(money: Money) -> str:
+    """`55.04`, `0.336`, `15.2359`: an hourly rate, exact, with two digits at least."""
+    digits = max(2, -int(money.amount.normalize().as_tuple().exponent))
+    return f"{money.amount:,.{digits}f}"
+
+
 def hours_minutes(span: timedelta) -> str:
     """`8 h 02 min`, hours may exceed 24; for lengths that are compared with each other."""
     hours, minutes = divmod(span // timedelta(minutes=1), 60)

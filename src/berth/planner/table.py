@@ -7,7 +7,7 @@ from datetime import date
 from berth.facts.instance_types import instance_type
 from berth.planner.cost import PayAsYouGo
 from berth.planner.need import Need
-from berth.planner.phrases import WIDTH, age, amount, label, place, window_text, wrapped
+from berth.planner.phrases import WIDTH, age, amount, label, place, rate_text, window_text, wrapped
 from berth.planner.plan import Choice, Plan
 from berth.terms.durations import clock_hours
 from berth.terms.text import plain
@@ -33,7 +33,7 @@ def table(plan: Plan) -> list[str]:
     for choice in plan.choices[:MOST_ROWS]:
         rows += _choice_rows(choice, plan.need, currency)
     if len(plan.choices) > MOST_ROWS:
-        rows.append(f"   and {len(plan.choices) - MOST_ROWS} more that fit, dearer, all in --json")
+        rows.append(f"   and {len(plan.choices) - MOST_ROWS} more that fit, in --json")
     return rows + [_pay_row(line, number, currency) for number, line in enumerate(lines, start=1)]
 
 
@@ -121,7 +121,7 @@ def _rate_note(line: PayAsYouGo, today: date) -> str:
     if rate.hourly is None:
         why = f" ({plain(rate.note, 120)})" if rate.note else ""
         return f"no {rate.component} price of {plain(rate.region)} is known: not cheap, unknown{why}"
-    told = [f"{rate.hourly.amount:,f}/h {rate.component}"]
+    told = [f"{rate_text(rate.hourly)}/h {rate.component}"]
     if rate.live:
         told.append(f"live, {plain(rate.source, 40)}")
     elif rate.as_of is not None:

@@ -187,7 +187,7 @@ def _cost_lines(plan: Plan, best: Choice) -> list[str]:
     if cost.surcharge.total is None or cost.surcharge.hourly is None:
         return lines + hung(f"operating system fee of {cost.surcharge.platform}: not known", "     +")
     said = f"{money_text(cost.surcharge.total.rounded())} operating system ({cost.surcharge.platform}, "
-    said += f"{_rate(cost.surcharge.hourly)}/h while instances run, {hours_minutes(cost.paid)})"
+    said += f"{_rate(cost.surcharge.hourly)}/h while instances run, {length(cost.paid)})"
     return lines + hung(f"{said} = {money_text(cost.total)}", "     +")
 
 
@@ -212,7 +212,7 @@ def _pays(best: Choice, even: BreakEven) -> str:
     what = "serving" if best.offer.target == Target.ENDPOINT else "use"
     what = what if count == 1 else f"{what} on all {count}"
     if best.offer.way is Way.CAPACITY_BLOCK and even.share_of_paid is not None:
-        shares = f"{even.share_of_paid * 100:.1f} % of the {hours_minutes(best.cost.paid)} paid, "
+        shares = f"{even.share_of_paid * 100:.1f} % of the {length(best.cost.paid)} paid, "
         shares += f"{even.share * 100:.1f} %"
     else:
         shares = f"{even.share * 100:.0f} %"
