@@ -96,7 +96,12 @@ class Bench:
     """An opened yard, driven by hand."""
 
     def __init__(
-        self, path: Path, fleet: Fleet | None = None, clock: str = START, most_accounts: int = 99
+        self,
+        path: Path,
+        fleet: Fleet | None = None,
+        clock: str = START,
+        most_accounts: int = 99,
+        seed: int = 7,
     ) -> None:
         folder = DataFolder(path)
         folder.prepare()
@@ -106,7 +111,7 @@ class Bench:
             self.engines.append(RememberingEngine(report, most_accounts))
             return self.engines[-1]
 
-        doors = Doors(engine, no_artefacts, SystemClock(), SeededIds(7), threaded=False)
+        doors = Doors(engine, no_artefacts, SystemClock(), SeededIds(seed), threaded=False)
         self.opened = open_yard(folder, fleet or small_fleet(), clock, doors)
         self.yard, self.writer = self.opened.yard, self.opened.writer
         self.opened.restart()

@@ -55,5 +55,5 @@ CREATE INDEX instances_of ON instances (account_id, region);
 CREATE INDEX instances_by_launch ON instances (launch_id, launch_index);
 CREATE INDEX instances_in_reservation ON instances (reservation_id) WHERE reservation_id IS NOT NULL;
 -- Covers the question that every on-demand launch asks: how many vCPUs the account runs.
-CREATE INDEX instances_on_demand ON instances (account_id, region, quota_family, vcpus)
+CREATE INDEX instances_on_demand ON instances (account_id, region, quota_family, vcpus, status, reservation_id)
     WHERE reservation_id IS NULL AND status IN ('pending', 'running');
