@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
-from decimal import ROUND_CEILING, ROUND_HALF_UP, Decimal
+from decimal import ROUND_HALF_UP, Decimal
+from fractions import Fraction
+from math import ceil
 from typing import Any
 
 from berth.planner.offers import Offer, hours_of, money_from_json, money_json
@@ -17,7 +19,6 @@ from berth.terms.ways import Way
 # operating system surcharge, a placeholder), not a bargain. AWS itself claims at most 75 % off (blog of
 # 2026-05-07).
 IMPLAUSIBLE_SHARE = Decimal("0.10")
-_MINUTE_HOURS = Decimal(60)
 _RATE_STEP = Decimal("0.001")
 
 
@@ -284,9 +285,10 @@ def _break_even(total: Money | None, offer: Offer, rate: HourlyRate | None) -> B
     if not usable or rate.hourly.amount <= 0:
         return None
     hours = total.amount / (rate.hourly.amount * count)
-    minutes = (hours * _MINUTE_HOURS).to_integral_value(rounding=ROUND_CEILING)
+    # As a fraction: rounded to any number of digits, a whole minute could count as the next.
+    minutes = ceil(Fraction(total.amount) * 60 / (Fraction(rate.hourly.amount) * count))
     return BreakEven(
-        after=timedelta(minutes=int(minutes)),
+        after=timedelta(minutes=minutes),
         share=_share(hours, usable),
         rate=rate,
         at_full_use=(rate.hourly * (hours_of(usable) * count)).rounded(),

@@ -1,0 +1,1 @@
+"""What the account holds, whoever bought it, joined with what the journal knows. Pure."""
