@@ -1,7 +1,7 @@
 """Kill -9 of a yard at 200 random moments under work, looked over each time (BERTH_KILLS: another number).
 
 The same as tests/simulation/test_kill_yard.py, only oftener: three clients buy, deploy, delete and move the
-clock; after each kill everything acknowledged must be there, nothing twice or promised twice, no process left.
+clock; after each kill everything acknowledged must be there, nothing twice, nobody left.
 """
 
 from __future__ import annotations

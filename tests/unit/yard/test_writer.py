@@ -74,9 +74,9 @@ def test_a_refusing_job_leaves_nothing_and_disturbs_nobody(store: Store) -> None
         refuse(after="bad")(tx)
 
     first, second, third = group(store, note("a"), kept_and_refused, note("b"))
-    assert (first.result(), third.result()) == ("a", "b")
+    assert (first.result(5), third.result(5)) == ("a", "b")
     with pytest.raises(Refusal):
-        second.result()
+        second.result(5)
     assert keys(store) == {"a", "b"}
     assert memory == []
 
@@ -102,7 +102,7 @@ def test_a_failed_commit_takes_memory_back_latest_first(store: Store) -> None:
     futures = group(store, keep("a"), keep("b"))
     for future in futures:
         with pytest.raises(NotStored):
-            future.result()
+            future.result(5)
     assert undone == ["b2", "b1", "a2", "a1"]
     assert memory == []
     assert keys(store) == set()
@@ -121,11 +121,11 @@ def test_a_refusal_is_not_told_when_what_it_rested_on_was_not_stored(store: Stor
     first, second = group(store, only_once, only_once)
     for future in (first, second):
         with pytest.raises(NotStored):
-            future.result()
+            future.result(5)
     first, second = group(store, only_once, only_once)
-    first.result()
+    first.result(5)
     with pytest.raises(Refusal):
-        second.result()
+        second.result(5)
 
 
 def test_a_transaction_that_sqlite_took_back_fails_those_before_and_not_those_after(store: Store) -> None:
@@ -144,8 +144,8 @@ def test_a_transaction_that_sqlite_took_back_fails_those_before_and_not_those_af
     first, second, third = group(store, kept, full, note("c"))
     for future in (first, second):
         with pytest.raises(NotStored):
-            future.result()
-    assert third.result() == "c"
+            future.result(5)
+    assert third.result(5) == "c"
     assert memory == []
     assert keys(store) == {"c"}
 
@@ -169,7 +169,7 @@ def test_work_whose_caller_gave_up_is_not_done(store: Store) -> None:
     jobs = [_Job(note("given up")), _Job(note("wanted"))]
     jobs[0].future.cancel()
     store.body.perform(jobs)
-    assert jobs[1].future.result() == "wanted"
+    assert jobs[1].future.result(5) == "wanted"
     assert keys(store) == {"wanted"}
 
 
@@ -243,7 +243,7 @@ def _work(step: tuple[str, int]) -> Callable[[Transaction], Any]:
 def _outcomes(writer: Writer, steps: list[tuple[str, int]]) -> list[Any]:
     futures = [writer.submit(_work(step)) for step in steps]
     writer.close()
-    return [type(f.exception()).__name__ if f.exception() else f.result() for f in futures]
+    return [type(f.exception()).__name__ if f.exception() else f.result(5) for f in futures]
 
 
 @settings(deadline=None, max_examples=30)
