@@ -13,9 +13,14 @@ from berth.cli.output import Output
 from berth.terms.outcomes import BerthError, ExitCode
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from berth.inventory.holdings import Known
     from berth.inventory.join import Inventory, RegionAnswer
     from berth.orders.order import Order
+    from berth.planner.offers import Offer
+    from berth.terms.money import Money
+    from berth.workloads.report import Report
 
 
 def register(app: typer.Typer) -> None:
@@ -92,8 +97,16 @@ def _known(at: Counter, order: Order) -> Known | None:
         count=offer.count,
         zones=offer.zones,
         target=offer.target,
-        idle=report.idle_money,
+        idle=_idle(offer, report, at.door.clock.now()),
     )
+
+
+def _idle(offer: Offer, report: Report, now: datetime) -> Money | None:
+    """The money that went by idle. What others launched into a block that has begun is not known."""
+    from berth.terms.ways import Way
+
+    begun = now >= offer.paid_window.start
+    return None if begun and offer.way is Way.CAPACITY_BLOCK else report.idle_money
 
 
 def _teller(output: Output, regions: int) -> Callable[[RegionAnswer], None]:

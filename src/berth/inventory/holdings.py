@@ -198,13 +198,13 @@ class Holding:
         if self.is_over or (end is not None and now >= end):
             return "over"
         if start is not None and now < start:
-            return f"opens in {spoken(start - now)}"
+            return f"opens in {_span(start - now)}"
         if end is None:
             return "no end"
         last = end - self._reclaim()
-        return (
-            f"usable for {spoken(last - now)}" if now < last else f"taken back, ends in {spoken(end - now)}"
-        )
+        if now < last:
+            return f"usable for {_span(last - now)}"
+        return f"ends in {_span(end - now)}"
 
     def to_json(self, now: datetime) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -240,6 +240,11 @@ class Holding:
         targets = self.owned.targets if self.owned else ()
         fallback = self.known.target if self.known else Target.INSTANCES.value
         return reclaim_before_end(targets[0] if targets else fallback)
+
+
+def _span(span: timedelta) -> str:
+    """In words; without minutes from two days on."""
+    return spoken(span - span % timedelta(hours=1) if span >= timedelta(days=2) else span)
 
 
 def _tagged_fee(text: str | None) -> Money | None:

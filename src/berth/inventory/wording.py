@@ -13,14 +13,14 @@ from berth.terms.ways import Way
 
 WIDTH = 80
 _WHAT = {Way.CAPACITY_BLOCK: "block", Way.TRAINING_PLAN: "plan", Way.ODCR: "odcr"}
-_ID, _STATE, _TIME = 23, 18, 22
+_ID, _STATE, _TIME = 22, 16, 22
 
 
 def inventory_text(inventory: Inventory) -> str:
     """All that is held, Region by Region; then what could not be read, and what is left out."""
     lines: list[str] = []
     if inventory.holdings or inventory.endpoints:
-        lines.append(_row("WHAT", "ID", "STATE", "TIME", "IDLE SO FAR"))
+        lines.append(_row("WHAT", "ID", "STATE", "TIME", "IDLE"))
     for region in inventory.regions_with_something():
         lines.append(plain(region, 40))
         for holding in (h for h in inventory.holdings if h.region == region):
@@ -45,13 +45,8 @@ def _closing(inventory: Inventory) -> list[str]:
 
 
 def _holding(holding: Holding, now: datetime) -> list[str]:
-    first = _row(
-        _WHAT.get(holding.way, holding.way.value),
-        holding.id,
-        holding.state,
-        holding.countdown(now),
-        _idle(holding),
-    )
+    what = _WHAT.get(holding.way, holding.way.value)
+    first = _row(what, holding.id, holding.state, holding.countdown(now), _amount(holding.idle()))
     count = "?" if holding.count is None else str(holding.count)
     parts = [
         f"{count} x {holding.instance_type or 'unknown type'}",
@@ -71,12 +66,6 @@ def _now(holding: Holding, now: datetime) -> list[str]:
     free = "?" if owned.free is None else str(owned.free)
     hourly = holding.idle_an_hour(now)
     return [f"{free} free" + (f", {hourly}/h idle now" if hourly is not None and hourly.amount > 0 else "")]
-
-
-def _idle(holding: Holding) -> str:
-    if holding.way is Way.ODCR:
-        return "see below" if holding.known else "unknown"
-    return _amount(holding.idle())
 
 
 def _endpoint(endpoint: Endpoint) -> list[str]:
@@ -108,13 +97,12 @@ def _amount(money: Money | None) -> str:
 
 def _row(what: str, name: str, state: str, time: str, idle: str) -> str:
     """One line of columns; a name or state that does not fit moves what follows to the next line."""
-    head = f"  {what:<8}{plain(name, 70)}"
+    head = f" {what:<9}{plain(name, 69)}"
     tail = f"{plain(state, 40):<{_STATE}}{time:<{_TIME}}"
-    line = f"{head:<{10 + _ID}}"
-    left = f"{line}{tail}"
-    if len(head) >= 10 + _ID or len(left) + len(idle) > WIDTH:
-        return f"{head}\n{(' ' * 10 + tail + ' ').ljust(WIDTH - len(idle))}{idle}".rstrip()
-    return f"{left}{idle.rjust(WIDTH - len(left))}".rstrip()
+    left = f"{head:<{10 + _ID}}{tail.rstrip() if not idle else tail}"
+    if len(head) < 10 + _ID and len(left) + len(idle) <= WIDTH:
+        return f"{left}{idle.rjust(WIDTH - len(left))}".rstrip()
+    return f"{head}\n{(' ' * 10 + tail).ljust(WIDTH - len(idle))}{idle}".rstrip()
 
 
 def _wrap(text: str, hang: int) -> str:

@@ -156,9 +156,8 @@ def _each_once(offers: Iterable[Offer]) -> Iterator[Offer]:
 
 
 def _preference(need: Need, offer: Offer, cost: OfferCost) -> tuple[object, ...]:
-    """Known totals first, then cheap, then what needs no opt-in, early, long, then the need's order of Regions.
-
-    The rest of the key makes the order total.
+    """Known totals first, then cheap, then what needs no opt-in, early, long, then the Regions as the need
+    names them. The rest of the key makes the order total.
     """
     return (
         cost.total is None,
