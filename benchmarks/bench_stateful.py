@@ -4,8 +4,8 @@
     python benchmarks/bench_stateful.py 100000
 
 Steps are searches, purchases by two accounts through EC2 and SageMaker (of offers fresh, old and other
-people's, some of them taken back as on a full disk), payments that fail, restarts, and time. The world is that
-of tests/simulation; every tenth step everything is counted again from the rows.
+people's, some of them taken back as on a full disk), payments that fail, restarts, and time. The world is
+that of tests/simulation; every tenth step everything is counted again from the rows.
 """
 
 from __future__ import annotations
