@@ -176,6 +176,7 @@ class Server:
         flushing = asyncio.create_task(self._flush())
         await self._stop.wait()
         log.info("stopping")
+        self._opened.timekeeper.stop()
         flushing.cancel()
         self._aws.should_exit = self._admin.should_exit = True
         await asyncio.gather(*serving)

@@ -234,6 +234,23 @@ def test_an_engine_that_never_settles_does_not_hold_the_clock_for_ever(store: St
     assert store.clock.now() == START
 
 
+def test_a_clock_on_its_way_stops_where_it_is_when_the_yard_stops(store: Store) -> None:
+    """What was played stays played; the rest waits for the next start."""
+    played = Played(store)
+
+    def play(tx: Transaction, subject: str) -> None:
+        played.play(tx, subject)
+        timekeeper.stop()
+
+    timekeeper = keeper(store, tick=Timer(play, touches_process=True))
+    for number in (1, 2):
+        store.do(lambda tx, n=number: tx.timer(minutes(n), "tick", str(n), Rank.START))
+    with pytest.raises(ClockRefused, match="the yard is stopping; its clock stands at 2026-12-01T09:01:00Z"):
+        timekeeper.move_to(minutes(5))
+    assert played.seen == [(minutes(1), "1")]
+    assert store.do(next_due) == minutes(2)
+
+
 def test_on_real_time_a_timer_fires_by_itself_and_a_fault_does_not_end_the_others(store: Store) -> None:
     """The thread goes on after an error, in the reading of what is due too."""
     fired = threading.Event()

@@ -14,8 +14,8 @@ from datetime import datetime
 from enum import IntEnum
 
 from berth.terms.clock import Clock
-from berth.terms.instants import from_micros, to_micros
-from berth.yard.lifecycle.clock import YardClock
+from berth.terms.instants import from_micros, iso, to_micros
+from berth.yard.lifecycle.clock import ClockRefused, YardClock
 from berth.yard.store.transaction import Transaction
 from berth.yard.store.writer import Writer
 
@@ -115,6 +115,7 @@ class Timekeeper:
             self._wait_for_engine()
             played = 0
             while True:
+                self._go_on()
                 step = self.step(target)
                 played += step.count
                 if step.touched_process:
@@ -127,9 +128,14 @@ class Timekeeper:
     def _wait_for_engine(self) -> None:
         deadline = self._real.elapsed() + ENGINE_PATIENCE_S
         while not self._settled():
+            self._go_on()
             if self._real.elapsed() > deadline:
                 raise TimeoutError(f"a container has neither started nor ended for {ENGINE_PATIENCE_S:.0f} s")
             self._real.sleep(0.005)
+
+    def _go_on(self) -> None:
+        if self._stop.is_set():
+            raise ClockRefused(f"the yard is stopping; its clock stands at {iso(self._clock.now())}")
 
     # -- a real clock ------------------------------------------------------------------------------------
     def run_in_thread(self, next_due: Callable[[], datetime | None]) -> None:
@@ -158,9 +164,13 @@ class Timekeeper:
             rest = LONGEST_REST_S if due is None else (due - now).total_seconds()
             self._wake.wait(min(rest, LONGEST_REST_S))
 
-    def close(self) -> None:
-        """End the thread."""
+    def stop(self) -> None:
+        """Let a clock that is being moved stop where it is, and the thread end. Returns at once."""
         self._stop.set()
         self._wake.set()
+
+    def close(self) -> None:
+        """End the thread."""
+        self.stop()
         if self._thread is not None:
             self._thread.join()
