@@ -6,7 +6,7 @@ version (1 byte), issue minute since 1970 (4), start number (1), end number (1),
 the Region too, so an id works for nobody else; the mask keeps people from reading ids instead of answers.
 Neither is security: the purchase checks capacity, price, rules and age again.
 
-EC2's offering ids are 17 hexadecimal digits; their packing is another version of the same terms.
+The ids of EC2's Capacity Blocks, 17 digits, are in `block_ids`.
 """
 
 from __future__ import annotations
