@@ -25,6 +25,8 @@ from berth.yard.faults import Fault, FaultKind
 from berth.yard.identity.accounts import AccessKey
 from berth.yard.identity.authorisation import authorise
 from berth.yard.line import Line
+from berth.yard.relay import PASSED_ON, relay_stranger, relayed
+from berth.yard.rest import Rest
 from berth.yard.services.operation import Call, Kind, Operation, find
 from berth.yard.store.transaction import Reader, Transaction
 from berth.yard.store.writer import NotStored, Writer
@@ -96,7 +98,8 @@ class RequestIds:
 class App:
     """The AWS side of a yard, as an ASGI application.
 
-    `keys()` gives the access keys by id; once `stopping` is set nobody is kept waiting on purpose.
+    `keys()` gives the access keys by id; once `stopping` is set nobody is kept waiting on purpose. `rest` is
+    the emulator that answers what the yard does not serve; None = there is none.
     """
 
     def __init__(
@@ -109,6 +112,7 @@ class App:
         throttles: Throttles,
         keys: Callable[[], Mapping[str, AccessKey]],
         stopping: asyncio.Event,
+        rest: Rest | None = None,
     ) -> None:
         self._yard = yard
         self._writer = writer
@@ -117,6 +121,7 @@ class App:
         self._throttles = throttles
         self._keys = keys
         self._stopping = stopping
+        self._rest = rest
         self._verifier = Verifier()
         self._request_ids = RequestIds(yard.ids)
 
@@ -146,11 +151,21 @@ class App:
         claim, problem = _claim(request)
         service = guess_service(request) or (claim.service if claim else None)
         if service not in _SIGNING_NAMES:
-            return _NOT_AWS
+            if self._rest is None or claim is None:
+                return _NOT_AWS
+            key = self._keys().get(claim.access_key_id)
+            now = self._yard.real.now()
+            return await relay_stranger(self._rest, request, claim, key, self._verifier, now)
         exchange.service = service
         wire = load(service)
         try:
             key = self._authenticate(service, request, claim, problem)
+            if self._rest is not None and claim is not None:
+                answer = await relayed(self._rest, wire, service, claim.region, request)
+                if answer is not None:
+                    exchange.operation = wire.operation_name(request)
+                    self._note(exchange, key, claim.region, PASSED_ON)
+                    return answer
             result = await self._accepted(exchange, wire, key, claim.region if claim else "")
             if isinstance(result, ServiceError):
                 raise result

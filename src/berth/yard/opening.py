@@ -30,6 +30,7 @@ from berth.yard.services import catalogue
 from berth.yard.services.ec2.block_life import BLOCK_TIMERS
 from berth.yard.services.ec2.instance_life import INSTANCE_TIMERS
 from berth.yard.services.ec2.own_surroundings import own_surroundings
+from berth.yard.services.ec2.surroundings import Surroundings
 from berth.yard.services.sagemaker.endpoint_life import come_back, take_report
 from berth.yard.services.sagemaker.plan_life import PLAN_TIMERS
 from berth.yard.store.transaction import Reader, Reading, Transaction
@@ -48,7 +49,7 @@ class Doors:
     """What the yard takes from outside: engine, how artefacts are fetched, time, ids, the writer's kind.
 
     `engine` is given where to report. A simulation hands in `threaded=False`: then every change happens at
-    once, in the caller's thread.
+    once, in the caller's thread. `surroundings` None = the yard's own VPCs, subnets, groups and images.
     """
 
     engine: Callable[[Callable[[Report], None]], Engine]
@@ -56,6 +57,7 @@ class Doors:
     real: Clock
     ids: IdSource
     threaded: bool = True
+    surroundings: Callable[[str, str], Surroundings] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +117,9 @@ def open_yard(folder: DataFolder, fleet: Fleet, clock: str, doors: Doors) -> Ope
     provisioner = Provisioner(engine, folder.models, _orders_reader(folder.store), doors.fetch, report)
     yard = Yard(
         fleet=fleet, calendars=calendars, zone_names=_zone_names(fleet),
-        surroundings=own_surroundings(fleet), offering_key=key, pool_numbers=numbers, clock=yard_clock,
-        real=doors.real, ids=doors.ids, faults=Faults(), engine=engine, provisioner=provisioner,
+        surroundings=doors.surroundings or own_surroundings(fleet), offering_key=key, pool_numbers=numbers,
+        clock=yard_clock, real=doors.real, ids=doors.ids, faults=Faults(), engine=engine,
+        provisioner=provisioner,
     )  # fmt: skip
     timekeeper = Timekeeper(writer, yard_clock, doors.real, _timers(yard), provisioner.settled)
     reader = Reader(connect(folder.store))

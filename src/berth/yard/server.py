@@ -28,6 +28,7 @@ from berth.yard.identity.accounts import AccessKey, access_keys
 from berth.yard.lifecycle.clock import next_due
 from berth.yard.line import Line
 from berth.yard.opening import OpenYard
+from berth.yard.rest import Rest
 from berth.yard.throttles import Throttles
 
 log = logging.getLogger(__name__)
@@ -126,6 +127,7 @@ class Server:
         s3_url: str | None,
         real: Clock,
         ready: Callable[[], None],
+        rest: Rest | None = None,
     ) -> None:
         self._opened = opened
         self._folder = folder
@@ -137,7 +139,7 @@ class Server:
         throttles = Throttles(opened.yard.fleet)
         app = App(
             opened.yard, writer=opened.writer, reader=opened.reader, calls=self._calls,
-            throttles=throttles, keys=keys, stopping=self._stop,
+            throttles=throttles, keys=keys, stopping=self._stop, rest=rest,
         )  # fmt: skip
         self._facts = {
             "version": __version__,
@@ -146,6 +148,7 @@ class Server:
             "data": str(folder.path),
             "pid": os.getpid(),
             "started": iso(real.now()),
+            "rest": rest.address.url if rest is not None else None,
         }
         self._addresses = Addresses(listening.url, s3_url)
         desk = Desk(

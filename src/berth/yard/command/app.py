@@ -74,6 +74,12 @@ def start(
         str,
         typer.Option("--clock", help="`real`, or an instant at which the clock stands still until moved."),
     ] = "real",
+    rest: Annotated[
+        str | None,
+        typer.Option(
+            "--rest", help="URL of another emulator on this machine for what a yard does not serve."
+        ),
+    ] = None,
     detach: Annotated[
         bool, typer.Option("--detach", help="Run in the background; return when ready.")
     ] = False,
@@ -81,7 +87,7 @@ def start(
     """Start a yard. It runs until stopped; what it acknowledged survives any end."""
     from berth.yard.command.start import StartSettings, start_detached, start_here
 
-    settings = StartSettings(_folder(data), fleet.absolute() if fleet else None, port, clock)
+    settings = StartSettings(_folder(data), fleet.absolute() if fleet else None, port, clock, rest)
     if detach:
         start_detached(settings)
     else:
@@ -109,6 +115,7 @@ def status(data: Data = None, as_json: AsJson = False) -> None:
         f"yard      {answer['url']}  ({answer['kind']}: {answer['fleet']}), pid {answer['pid']}",
         f"S3        {answer['s3_url'] or 'none beside this yard'}",
         f"data      {answer['data']}",
+        *([f"rest      {answer['rest']}"] if answer["rest"] else []),
         f"clock     {clock['now']}  {'stands still until moved' if clock['stopped'] else 'real time'}",
         *(f"{name:9} {value}" for name, value in engine.items() if name != "name"),
         f"engine    {engine['name']}",

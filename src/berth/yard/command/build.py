@@ -25,7 +25,8 @@ from berth.yard.fleet.fleet import Fleet
 from berth.yard.fleet.fleet_file import load_fleet, rehearsal_fleet
 from berth.yard.lifecycle.clock import ClockRefused
 from berth.yard.opening import Doors, FleetChanged, open_yard
-from berth.yard.server import Server, bind
+from berth.yard.rest import Rest, RestRefused, read_address
+from berth.yard.server import Listening, Server, bind
 
 
 def build_server(
@@ -42,12 +43,14 @@ def build_server(
             ExitCode.BAD_REQUEST, f"cannot listen on 127.0.0.1:{settings.port}: {problem.strerror}",
             "choose another with --port (0 = any free one)",
         ) from None  # fmt: skip
+    rest = choose_rest(settings, fleet, listening)
     companion = S3Companion(folder.path / "s3") if fleet.is_rehearsal else None
     doors = Doors(
         engine=lambda report: make_engine(folder, fleet, report),
         fetch=Fetcher(fleet, companion),
         real=real,
         ids=ids,
+        surroundings=rest.surroundings if rest is not None else None,
     )
     try:
         opened = open_yard(folder, fleet, settings.clock, doors)
@@ -60,7 +63,7 @@ def build_server(
 
     def make() -> Server:
         s3_url = companion.url if companion is not None else None
-        return Server(opened, folder, listening, s3_url=s3_url, real=real, ready=ready)
+        return Server(opened, folder, listening, s3_url=s3_url, real=real, ready=ready, rest=rest)
 
     def close() -> None:
         opened.close()
@@ -68,6 +71,20 @@ def build_server(
             companion.close()
 
     return make, close
+
+
+def choose_rest(settings: StartSettings, fleet: Fleet, listening: Listening) -> Rest | None:
+    """The emulator of `--rest`, once it answers; None without one. Raises BerthError."""
+    if settings.rest is None:
+        return None
+    try:
+        rest = Rest(read_address(settings.rest), fleet)
+        if rest.address.port == listening.aws.getsockname()[1]:
+            raise RestRefused("--rest names the yard's own port")
+        rest.check()
+    except RestRefused as problem:
+        raise BerthError(ExitCode.BAD_REQUEST, str(problem)) from None
+    return rest
 
 
 def forget_aws(environ: MutableMapping[str, str]) -> None:

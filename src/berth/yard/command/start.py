@@ -23,12 +23,14 @@ GONE_LIMIT_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class StartSettings:
-    """What `berth yard start` was told. `fleet_file` None = the fleet of the folder, else the shipped one."""
+    """What `berth yard start` was told. `fleet_file` None = the fleet of the folder, else the shipped one;
+    `rest` is the URL of another emulator, None = no other."""
 
     folder: DataFolder
     fleet_file: Path | None
     port: int
     clock: str
+    rest: str | None = None
 
 
 def start_here(settings: StartSettings) -> None:
@@ -84,6 +86,8 @@ def start_detached(settings: StartSettings) -> None:
     ]  # fmt: skip
     if settings.fleet_file is not None:
         command += ["--fleet", str(settings.fleet_file)]
+    if settings.rest is not None:
+        command += ["--rest", settings.rest]
     begun = folder.log.stat().st_size if folder.log.exists() else 0
     with folder.log.open("ab") as log:
         child = subprocess.Popen(

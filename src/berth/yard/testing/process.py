@@ -129,11 +129,20 @@ class Seeds:
 class YardProcess:
     """A started yard. `stop` ends it; used as a context manager it ends by itself."""
 
-    def __init__(self, path: Path, *, clock: str = CLOCK, fleet: Path | None = None, port: int = 0) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        clock: str = CLOCK,
+        fleet: Path | None = None,
+        port: int = 0,
+        rest: str | None = None,
+    ) -> None:
         self.folder = DataFolder(path)
         self._clock_setting = clock
         self._fleet = fleet
         self._port = port
+        self._rest = rest
         self.process: subprocess.Popen[bytes] | None = None
         self.clock = YardClockHandle(self.folder)
         self.seed = Seeds(self.folder)
@@ -149,6 +158,8 @@ class YardProcess:
         ]  # fmt: skip
         if self._fleet is not None:
             command += ["--fleet", str(self._fleet)]
+        if self._rest is not None:
+            command += ["--rest", self._rest]
         environ = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
         with self.folder.log.open("ab") as log:
             self.process = subprocess.Popen(
