@@ -26,6 +26,8 @@ _HANDLE = re.compile(r"(?P<need>[^#/\s]+)(?:/(?P<sequence>[1-9]\d{0,5}))?#(?P<nu
 _SAYS = {
     "bought": "bought",
     "found": "found in AWS: it was bought by an earlier call, and is not bought again",
+    "elsewhere": "already bought, not from this journal: AWS shows it with this order's mark."
+    " Nothing was spent now",
     "already": "bought already; nothing was spent now",
 }
 
@@ -85,12 +87,11 @@ def buy_choice(
     key = OrderKey(at.account, plan.need.name, sequence_to_buy(orders, again=again, asked=asked))
     _check_same(at.journal.order(key), choice)
     approval = _approval(plan, choice, cap)
-    region = choice.offer.region
-    desk = at.desk(region)
+    desk = at.desk(choice.offer)
 
     def once() -> Purchase:
         shown = _confirm(at, desk, approval) if not yes and _will_pay(desk, key) else approval
-        return purchase(desk, lambda: at.door.buyer(region), key, shown)
+        return purchase(desk, lambda: at.buyer(desk, choice.offer), key, shown)
 
     return _until_known(at, once) if wait else once()
 
@@ -140,12 +141,15 @@ def until_paid(at: Counter, order: Order) -> SeenReservation | None:
     from berth.orders.order import OrderState
     from berth.orders.purchase import failed
     from berth.orders.reconcile import refresh
+    from berth.orders.seen import Stage
     from berth.watch.waiting import wait_for
 
-    desk = at.desk(order.offer.region)
+    desk = at.desk(order.offer)
 
     def done(seen: tuple[Order, SeenReservation | None]) -> bool:
-        return seen[0].state is OrderState.FAILED or (seen[1] is not None and seen[1].state != "Pending")
+        return seen[0].state is OrderState.FAILED or (
+            seen[1] is not None and seen[1].stage is not Stage.PAYING
+        )
 
     def standing(seen: object) -> None:
         at.output.talk(at.standing_clock("5m"))
@@ -165,9 +169,9 @@ def say(at: Counter, purchase: Purchase) -> None:
 
     now = at.door.clock.now()
     tell_how(at, purchase)
-    at.output.document(order_json(purchase.order, purchase.seen, None))
+    at.output.document(order_json(purchase.order, purchase.seen))
     at.output.answer("\n".join(order_lines(purchase.order, purchase.seen, now)))
-    at.output.answer(f"next     {next_step(purchase.order, purchase.seen, now, endpoint=None)}")
+    at.output.answer(f"next     {next_step(purchase.order, purchase.seen, now)}")
 
 
 def tell_how(at: Counter, purchase: Purchase) -> None:
@@ -204,7 +208,7 @@ def _confirm(at: Counter, desk: Desk, approval: Approval) -> Approval:
 
     offer, _ = fresh_offer(desk, approval.offer)
     fee = check_money(offer.fee, approval)
-    at.output.talk("\n".join(offer_lines(offer, fee)))
+    at.output.talk("\n".join(offer_lines(offer, fee, desk.shop.unseen)))
     at.output.talk(f"  account  {at.door.identity.account_shown}, {at.door.identity.role}")
     if not at.output.ask(f"Buy it for {fee}?"):
         raise BerthError(ExitCode.DECISION_NEEDED, "not confirmed: nothing was bought")

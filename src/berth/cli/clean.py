@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from berth.cli.desks import Counter, Name, counter, tell_spending
+from berth.cli.desks import Counter, Name, Wait, counter, tell_spending
 from berth.cli.options import Json, Profile
 from berth.cli.output import Output
 from berth.terms.outcomes import ExitCode
@@ -20,27 +20,27 @@ def register(app: typer.Typer) -> None:
     app.command("clean")(clean)
 
 
-def clean(name: Name, *, profile: Profile = None, as_json: Json = False) -> int:
-    """Remove the endpoint, its configuration, and the model if Berth made it. The reservation stays paid."""
+def clean(name: Name, *, wait: Wait = False, profile: Profile = None, as_json: Json = False) -> int:
+    """End instances; remove the endpoint, its configuration, a model of ours. What was bought stays paid."""
     output = Output(as_json=as_json)
     with counter(output, profile=profile, need=name.partition("/")[0]) as at:
-        return clean_order(at, at.order(name))
+        return clean_order(at, at.order(name), wait=wait)
 
 
-def clean_order(at: Counter, order: Order) -> int:
+def clean_order(at: Counter, order: Order, *, wait: bool = False) -> int:
     """Clear up and account for it; exit 31 while the reservation goes on being paid, else 0."""
     from berth.cli.show import reservation, settled
+    from berth.orders.wording import called
     from berth.terms.durations import spoken
     from berth.terms.instants import iso
-    from berth.workloads.clean import clean as remove
     from berth.workloads.clean import still_paid
     from berth.workloads.report import make_report, report_lines
 
     order, seen = reservation(at, settled(at, order, wait=False))
     tell_spending(order.spending)
-    removed = remove(at.site(order.offer.region), order)
+    removed = _remove(at, order, wait=wait)
     now = at.door.clock.now()
-    report = make_report(order, at.journal.events(order.key), now)
+    report = make_report(order, at.journal.events(order.key), now, at.journal.launches(order.key))
     paid = still_paid(order, seen, now)
     at.output.document(
         {
@@ -60,8 +60,20 @@ def clean_order(at: Counter, order: Order) -> int:
     if paid is None:
         return ExitCode.DONE
     at.output.talk(
-        f"the training plan {order.reservation_name} stays paid until {iso(paid.until)}"
+        f"the {called(order)} stays paid until {iso(paid.until)}"
         f" ({spoken(paid.until - now)}), {paid.unused} of the fee unused; it cannot be given back"
     )
     at.output.talk(order.spending.line())
     return ExitCode.CLEANED_STILL_PAID
+
+
+def _remove(at: Counter, order: Order, *, wait: bool) -> tuple[str, ...]:
+    """Remove what runs for the order; what was removed, in words."""
+    from berth.terms.ways import Way
+    from berth.workloads.clean import clean as remove
+    from berth.workloads.clean_instances import clean_instances
+
+    site = at.site(order.offer.region)
+    if order.offer.way is not Way.CAPACITY_BLOCK:
+        return remove(site, order)
+    return clean_instances(site, order, wait=wait)

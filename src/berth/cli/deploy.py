@@ -12,6 +12,7 @@ from berth.cli.desks import Counter, Name, Wait, counter, tell_spending
 from berth.cli.options import Json, Profile
 from berth.cli.output import Output
 from berth.terms.outcomes import BerthError, ExitCode
+from berth.terms.ways import Way
 
 if TYPE_CHECKING:
     from berth.orders.order import Order
@@ -42,14 +43,18 @@ def deploy(
     as_json: Json = False,
 ) -> int:
     """Deploy into the reservation of order NAME: what the need says, or the options over it."""
+    from berth.orders.wording import called
+
     output = Output(as_json=as_json)
     check_options(model, image, data, role)
     with counter(output, profile=profile, need=name.partition("/")[0]) as at:
-        order, seen = bought(at, at.order(name), wait=wait)
+        order = at.order(name)
+        check_way(order, Way.TRAINING_PLAN, f"berth launch {order.key}")
+        order, seen = bought(at, order, wait=wait)
         wanted = what_to_deploy(order, model=model, image=image, data=data, role=role)
         endpoint = deploy_order(at, order, seen, wanted, bucket=bucket)
         output.document({"schema": "berth.deployment/1", "order": str(order.key), "endpoint": endpoint})
-        output.answer(f"endpoint {endpoint} is in service on the training plan {order.reservation_name}")
+        output.answer(f"endpoint {endpoint} is in service on the {called(order)}")
         output.talk(f"next: berth invoke {order.key}; berth clean {order.key} before the window closes")
     return ExitCode.DONE
 
@@ -58,6 +63,7 @@ def bought(at: Counter, order: Order, *, wait: bool) -> tuple[Order, SeenReserva
     """The order settled and its reservation read; with `wait`, once that is open or never will be."""
     from berth.cli.show import reservation, settled
     from berth.orders.order import OrderState
+    from berth.orders.seen import Stage
     from berth.terms.instants import iso
     from berth.watch.waiting import wait_for
 
@@ -65,14 +71,14 @@ def bought(at: Counter, order: Order, *, wait: bool) -> tuple[Order, SeenReserva
     if not wait or order.state is not OrderState.BOUGHT:
         return order, seen
     last = [order]
+    ends = {Stage.OPEN, Stage.OVER, Stage.FAILED, Stage.LOST}
 
     def look() -> tuple[Order, SeenReservation | None]:
         last[0], now_seen = reservation(at, last[0])
         return last[0], now_seen
 
     def over(found: tuple[Order, SeenReservation | None]) -> bool:
-        state = found[1].state if found[1] else "unknown"
-        return found[0].state is not OrderState.BOUGHT or state in {"Active", "Expired", "Failed"}
+        return found[0].state is not OrderState.BOUGHT or (found[1] is not None and found[1].stage in ends)
 
     def standing(found: tuple[Order, SeenReservation | None]) -> None:
         start = iso(order.offer.paid_window.start)
@@ -81,6 +87,19 @@ def bought(at: Counter, order: Order, *, wait: bool) -> tuple[Order, SeenReserva
     return wait_for(
         look, over, at.door.clock, known=lambda found: (order.offer.paid_window.start,), standing=standing
     )
+
+
+def check_way(order: Order, way: Way, instead: str) -> None:
+    """Whether the verb is for what was bought. Raises BerthError (bad request) naming the one that is."""
+    from berth.orders.wording import called
+
+    if order.offer.way is not way:
+        raise BerthError(
+            ExitCode.BAD_REQUEST,
+            f"{called(order)} is for {order.offer.target}, which this verb does not do",
+            instead,
+            order.spending,
+        )
 
 
 def check_options(model: Text, image: Text, data: Text, role: Text) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,13 +13,15 @@ from berth.cli.output import Output, spending_so_far
 from berth.cli.who import enter
 from berth.terms.outcomes import BerthError, ExitCode, Spending
 from berth.terms.text import plain
+from berth.terms.ways import Way
 
 if TYPE_CHECKING:
     from berth.aws.session import Door
     from berth.orders.desk import Desk
     from berth.orders.journal import Journal
     from berth.orders.order import Order
-    from berth.planner.offers import PlaceAnswer, Query
+    from berth.orders.shops.shop import Shop
+    from berth.planner.offers import Offer, PlaceAnswer, Query
     from berth.workloads.sites import Site
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Order: eval, or eval/2 for the second.")]
@@ -43,46 +45,66 @@ class Counter:
         """The caller's account."""
         return self.door.identity.account
 
-    def desk(self, region: str) -> Desk:
-        """What buying leans on, for a Region."""
+    def desk(self, offer: Offer) -> Desk:
+        """What buying leans on, for the offer's way and Region."""
+        return self.desk_of(offer.way, offer.region)
+
+    def desk_of(self, way: Way, region: str) -> Desk:
+        """The same for a way and a Region."""
         from berth.orders.desk import Desk
         from berth.orders.holder import Processes
-        from berth.sources.training_plans import search_place
         from berth.terms.ids import SystemIds
-
-        def search(query: Query) -> PlaceAnswer:
-            reader = self.door.reader
-            now = self.door.clock.now
-            return search_place(
-                query, reader("sagemaker", query.region), reader("ec2", query.region), now=now
-            )
 
         return Desk(
             journal=self.journal,
             clock=self.door.clock,
             ids=SystemIds(),
             holders=Processes(),
-            reads=self.door.reader("sagemaker", region),
-            search=search,
+            shop=self._shop(way, region),
             tell_spending=tell_spending,
+            talk=lambda text: self.output.talk(plain(text, 1000)),
             warn=self.warn,
         )
 
+    def _shop(self, way: Way, region: str) -> Shop:
+        """The shop of a way."""
+        from berth.orders.shops.capacity_blocks import BlockShop
+        from berth.orders.shops.training_plans import PlanShop
+        from berth.sources import capacity_blocks, training_plans
+
+        reader, clock = self.door.reader, self.door.clock
+
+        def ask_blocks(query: Query) -> PlaceAnswer:
+            return capacity_blocks.search_place(query, reader("ec2", query.region), clock)
+
+        def ask_plans(query: Query) -> PlaceAnswer:
+            clients = reader("sagemaker", query.region), reader("ec2", query.region)
+            return training_plans.search_place(query, *clients, now=clock.now)
+
+        if way is Way.CAPACITY_BLOCK:
+            return BlockShop(reader("ec2", region), ask_blocks)
+        return PlanShop(reader("sagemaker", region), ask_plans)
+
+    def buyer(self, desk: Desk, offer: Offer) -> Any:
+        """The client that can pay for the offer. For `berth.orders.purchase` alone."""
+        return self.door.buyer(offer.region, service=desk.shop.service)
+
     def site(self, region: str) -> Site:
-        """What deploying leans on, for a Region."""
+        """What launching leans on, for a Region."""
         from berth.workloads.sites import Site
 
         return Site(
             journal=self.journal,
             clock=self.door.clock,
-            sagemaker=self.door.launcher(region),
-            talk=lambda text: self.output.talk(plain(text)),
+            client=lambda service: self.door.launcher(region, service=service),
+            account=self.account,
+            talk=lambda text: self.output.talk(plain(text, 1000)),
             warn=self.warn,
         )
 
     def warn(self, text: str) -> None:
         """Say what a person should read."""
-        self.output.talk(f"warning: {plain(text)}")
+        self.output.talk(f"warning: {plain(text, 1000)}")
 
     def order(self, text: str) -> Order:
         """The order of that name. Raises BerthError (bad request) when there is none."""

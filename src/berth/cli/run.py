@@ -1,4 +1,4 @@
-"""`berth run`: plan, buy, wait, deploy in a row. Run again it goes on where it was."""
+"""`berth run`: plan, buy, wait, deploy or launch in a row. Run again it goes on where it was."""
 
 from __future__ import annotations
 
@@ -10,16 +10,22 @@ from berth.cli.buy import buy_choice, read_amount, tell_how
 from berth.cli.clean import clean_order
 from berth.cli.deploy import bought, deploy_order
 from berth.cli.desks import Counter, Max, Wait, Yes, counter
+from berth.cli.launch import launch_order
 from berth.cli.needs import TypedNeed, typed_need
 from berth.cli.options import Json, NeedFile, Profile
 from berth.cli.output import Output
 from berth.terms.instants import iso
 from berth.terms.outcomes import BerthError, ExitCode
+from berth.terms.ways import Target, Way
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
     from berth.orders.order import Order
     from berth.orders.seen import SeenReservation
-    from berth.planner.need import Deployment, Need
+    from berth.planner.need import Need
+    from berth.planner.plan import Plan
     from berth.terms.money import Money
 
 
@@ -38,7 +44,7 @@ def run(
     profile: Profile = None,
     as_json: Json = False,
 ) -> int:
-    """Do all of it for NEED: plan, buy once, wait for the window, deploy. Ends with "waiting until T"."""
+    """Do all of it for NEED: plan, buy once, wait for the window, deploy or launch. Safe to run again."""
     from berth.orders.guard import check_permission
 
     output = Output(as_json=as_json)
@@ -47,11 +53,11 @@ def run(
     cap = read_amount(most)
     with counter(output, profile=profile, regions=draft.regions) as at:
         at.door.check_account(draft.account)
-        order = latest(at, draft.name, wait=wait)
+        order = latest(at, draft.name, wait=wait) or marked(at, draft)
         if order is None:
             check_permission(yes=yes, cap=cap, can_ask=output.can_ask())
             order = plan_and_buy(at, typed, choice, cap=cap, yes=yes, wait=wait)
-        return go_on(at, order, draft.deployment, wait=wait)
+        return go_on(at, order, draft, wait=wait)
 
 
 def latest(at: Counter, need: str, *, wait: bool) -> Order | None:
@@ -69,6 +75,27 @@ def latest(at: Counter, need: str, *, wait: bool) -> Order | None:
     return None if order.state in {OrderState.REFUSED, OrderState.FAILED} else order
 
 
+def marked(at: Counter, need: Need) -> Order | None:
+    """The first order of the need, if AWS shows a block with its mark and this journal knows no order of it.
+
+    A colleague's run has bought it, or a person has marked a block that was owned already.
+    """
+    from berth.orders.adoption import find_marked_block
+    from berth.orders.order import OrderKey
+
+    if need.target is not Target.INSTANCES or at.journal.orders(at.account, need.name):
+        return None
+    key = OrderKey(at.account, need.name, 1)
+    for region in at.door.regions:
+        found = find_marked_block(
+            at.desk_of(Way.CAPACITY_BLOCK, region), key, region, {"need": need.to_json()}
+        )
+        if found is not None:
+            tell_how(at, found)
+            return found.order
+    return None
+
+
 def plan_and_buy(
     at: Counter, typed: TypedNeed, choice: int, *, cap: Money | None, yes: bool, wait: bool
 ) -> Order:
@@ -81,6 +108,7 @@ def plan_and_buy(
     need: Need = replace(typed.read(at.door.clock.now()), regions=at.door.regions)
     made = plan_need(at.output, at.door, need)
     at.output.talk(plan_text(made, at.door.identity.header()))
+    _check_owned(at, made)
     if made.best is None:
         code = ExitCode.INCOMPLETE if made.incomplete else ExitCode.NO_CAPACITY
         raise BerthError(code, "nothing that fits is on sale; nothing was bought", "widen the need")
@@ -89,11 +117,28 @@ def plan_and_buy(
     return purchase.order
 
 
-def go_on(at: Counter, order: Order, deployment: Deployment | None, *, wait: bool) -> int:
-    """From a bought order to an endpoint in service, or to the time to wait for; the exit code."""
+def _check_owned(at: Counter, made: Plan) -> None:
+    """Nothing is bought unasked while the account owns what covers the need (field fault 10)."""
+    from berth.orders.names import ORDER_TAG
+    from berth.orders.order import OrderKey
+
+    key = OrderKey(at.account, made.need.name, 1)
+    if made.reuse is None or made.reuse.owned.tag(ORDER_TAG) == key.mark:
+        return
+    raise BerthError(
+        ExitCode.DECISION_NEEDED,
+        f"{made.reuse.owned.id} is owned already and covers the need at no new cost; nothing was bought."
+        f" To run in it, mark it with the tag {ORDER_TAG}={key.mark} and run again",
+        f"berth buy {made.need.handle(1)} buys all the same",
+    )
+
+
+def go_on(at: Counter, order: Order, need: Need, *, wait: bool) -> int:
+    """From a bought order to what runs in it, or to the time to wait for; the exit code."""
     from berth.orders.order import OrderState
     from berth.orders.purchase import failed
-    from berth.orders.wording import reservation_window
+    from berth.orders.seen import Stage
+    from berth.orders.wording import called, reservation_window
     from berth.planner.offers import reclaim_before_end
 
     order, seen = bought(at, order, wait=wait)
@@ -101,16 +146,30 @@ def go_on(at: Counter, order: Order, deployment: Deployment | None, *, wait: boo
         raise failed(order)
     start, end = reservation_window(order, seen)
     now = at.door.clock.now()
-    if now >= end - reclaim_before_end(order.offer.target) or (seen and seen.state == "Expired"):
+    if now >= end - reclaim_before_end(order.offer.target) or (seen and seen.stage is Stage.OVER):
         at.output.talk("the window is over, or AWS is taking the instances back: clearing up")
-        return clean_order(at, order)
-    if seen is None or seen.state != "Active":
+        return clean_order(at, order, wait=wait)
+    if seen is None or seen.stage is not Stage.OPEN:
         state = seen.state if seen else "not shown yet"
-        return _end(at, order, seen, "waiting", f"waiting until {iso(start)}: the training plan is {state}")
-    if deployment is None:
+        return _end(at, order, seen, "waiting", f"waiting until {iso(start)}: the {called(order)} is {state}")
+    if order.offer.way is Way.CAPACITY_BLOCK:
+        return _launch(at, order, seen, need, wait=wait)
+    if need.deployment is None:
         return _end(at, order, seen, "open", f"the window is open until {iso(end)}; the need deploys nothing")
-    endpoint = deploy_order(at, order, seen, deployment)
-    return _end(at, order, seen, "serving", f"endpoint {endpoint} is in service", endpoint=endpoint)
+    endpoint = deploy_order(at, order, seen, need.deployment)
+    status = {"name": endpoint, "status": "InService"}
+    return _end(at, order, seen, "serving", f"endpoint {endpoint} is in service", endpoint=status)
+
+
+def _launch(at: Counter, order: Order, seen: SeenReservation, need: Need, *, wait: bool) -> int:
+    from berth.workloads.launch import described
+
+    if need.launch is None:
+        end = iso(seen.end or order.offer.paid_window.end)
+        return _end(at, order, seen, "open", f"the window is open until {end}; the need launches nothing")
+    running = launch_order(at, order, seen, need.launch, wait=wait)
+    lines = [f"instance {one.id} in {one.block}: {one.state}" for one in running.instances]
+    return _end(at, order, seen, "running", "\n".join(lines), instances=described(running))
 
 
 def _end(
@@ -120,15 +179,17 @@ def _end(
     stage: str,
     text: str,
     *,
-    endpoint: str | None = None,
+    endpoint: Mapping[str, Any] | None = None,
+    instances: Sequence[Mapping[str, Any]] = (),
 ) -> int:
-    """Say how far the run has come. `stage` is waiting, open or serving."""
+    """Say how far the run has come. `stage` is waiting, open, serving or running."""
     from berth.orders.wording import next_step, order_json
 
-    status = None if endpoint is None else {"name": endpoint, "status": "InService"}
-    at.output.document({**order_json(order, seen, status), "schema": "berth.run/1", "stage": stage})
+    document = order_json(order, seen, endpoint=endpoint, instances=instances)
+    at.output.document({**document, "schema": "berth.run/1", "stage": stage})
     at.output.answer(text)
-    step = next_step(order, seen, at.door.clock.now(), endpoint=endpoint)
+    status = str(endpoint["status"]) if endpoint else None
+    step = next_step(order, seen, at.door.clock.now(), endpoint=status, running=len(instances))
     again = "; run the same command again then" if stage == "waiting" else ""
     at.output.talk(f"next: {step}{again}")
     return ExitCode.DONE

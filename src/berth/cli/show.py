@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -49,7 +50,7 @@ def settled(at: Counter, order: Order, *, wait: bool) -> Order:
     from berth.orders.reconcile import UNSETTLED, doubt, settle_doubt
     from berth.watch.waiting import wait_for
 
-    desk = at.desk(order.offer.region)
+    desk = at.desk(order.offer)
     last = [order]
 
     def look() -> Order:
@@ -73,25 +74,27 @@ def reservation(at: Counter, order: Order) -> tuple[Order, SeenReservation | Non
     """The order and its reservation as AWS shows it now; what was seen last where AWS shows nothing."""
     from berth.orders.order import OrderState
     from berth.orders.reconcile import refresh
-    from berth.orders.seen import SeenReservation
+    from berth.orders.seen import GONE, SeenReservation
+    from berth.orders.wording import called
 
     if order.state is not OrderState.BOUGHT:
         return order, None
-    order, seen = refresh(at.desk(order.offer.region), order)
+    order, seen = refresh(at.desk(order.offer), order)
     tell_spending(order.spending)
-    if seen is None and order.seen is not None:
-        at.output.talk("warning: AWS does not show the training plan now; below is what it showed last")
-        return order, SeenReservation.from_json(order.seen)
-    return order, seen
+    if seen is not None or order.seen is None:
+        return order, seen
+    last = SeenReservation.from_json(order.seen)
+    if at.door.clock.now() >= (last.end or order.offer.paid_window.end):
+        return order, replace(last, state=GONE)
+    at.output.talk(f"warning: AWS does not show the {called(order)} now; below is what it showed last")
+    return order, last
 
 
 def _show_all(at: Counter) -> int:
     from berth.orders.wording import order_json, table
 
     orders = at.journal.orders(at.account)
-    at.output.document(
-        {"schema": "berth.orders/1", "orders": [order_json(order, None, None) for order in orders]}
-    )
+    at.output.document({"schema": "berth.orders/1", "orders": [order_json(order, None) for order in orders]})
     at.output.answer(
         "\n".join(table(orders)) if orders else "no orders yet: berth plan a need, then berth buy"
     )
@@ -103,28 +106,48 @@ def _show_one(at: Counter, order: Order, *, history: bool) -> int:
     from berth.terms.instants import iso
     from berth.terms.text import plain
     from berth.workloads.report import make_report, report_lines
-    from berth.workloads.status import endpoint_now
 
     order, seen = reservation(at, order)
-    endpoint = endpoint_now(at.site(order.offer.region), order)
+    endpoint, instances = _what_runs(at, order)
     now = at.door.clock.now()
     events = at.journal.events(order.key)
-    report = make_report(order, events, now)
-    document = order_json(order, seen, endpoint)
+    report = make_report(order, events, now, at.journal.launches(order.key))
+    document = order_json(order, seen, endpoint=endpoint, instances=instances)
     document["report"] = report.to_json()
     document["history"] = [
         {"number": e.number, "at": iso(e.at), "kind": e.kind, "detail": e.detail} for e in events
     ]
     at.output.document(document)
-    lines = order_lines(order, seen, now) + _endpoint_lines(endpoint)
+    lines = order_lines(order, seen, now) + _endpoint_lines(endpoint) + _instance_lines(instances)
     if order.reservation_arn is not None and now >= order.offer.paid_window.start:
         lines += ["", *report_lines(report)]
     if history:
         lines += ["", *(f"{iso(e.at)}  {e.kind}: {e.detail}" for e in events)]
     status = endpoint["status"] if endpoint else None
-    lines += ["", f"next     {next_step(order, seen, now, endpoint=status)}"]
+    step = next_step(order, seen, now, endpoint=status, running=sum(not one["ending"] for one in instances))
+    lines += ["", f"next     {step}"]
     at.output.answer("\n".join(plain(line, 2000) for line in lines))
     return ExitCode.DONE
+
+
+def _what_runs(at: Counter, order: Order) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
+    """The order's endpoint, and its instances; nothing is asked about an order that nothing can run in."""
+    from berth.terms.ways import Way
+    from berth.workloads.status import endpoint_now, instances_now
+
+    site = at.site(order.offer.region)
+    if order.offer.way is not Way.CAPACITY_BLOCK:
+        return endpoint_now(site, order), []
+    return None, instances_now(site, order)
+
+
+def _instance_lines(instances: list[dict[str, Any]]) -> list[str]:
+    lines = []
+    for one in instances:
+        where = f", {one['zone']}" if one["zone"] else ""
+        lines.append(f"instance {one['id']}: {one['state']}{where}")
+        lines += [f"         ALARM: {one['stray']}"] if one["stray"] else []
+    return lines
 
 
 def _endpoint_lines(endpoint: dict[str, Any] | None) -> list[str]:

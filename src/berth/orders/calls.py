@@ -3,36 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from berth.aws.refusals import Kind, Refusal, refusal_of
 from berth.terms.text import plain
-
-
-class ReservationReads(Protocol):
-    """What is read about training plans: three operations of a SageMaker client that cannot pay."""
-
-    def describe_training_plan(self, *, TrainingPlanName: str) -> Mapping[str, Any]:  # noqa: N803 - AWS's word
-        """DescribeTrainingPlan."""
-        ...
-
-    def list_training_plans(self, **request: Any) -> Mapping[str, Any]:
-        """ListTrainingPlans, one page."""
-        ...
-
-    def list_tags(self, **request: Any) -> Mapping[str, Any]:
-        """ListTags, one page."""
-        ...
-
-
-class ReservationBuyer(Protocol):
-    """The one operation that pays, of a client that sends each call once."""
-
-    def create_training_plan(self, **request: Any) -> Mapping[str, Any]:
-        """CreateTrainingPlan."""
-        ...
 
 
 def asked(call: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any] | Refusal:

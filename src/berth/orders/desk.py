@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from berth.orders.calls import ReservationReads
 from berth.orders.holder import Holders
 from berth.orders.journal import Journal
-from berth.planner.offers import PlaceAnswer, Query
+from berth.orders.shops.shop import Shop
 from berth.terms.clock import Clock
 from berth.terms.ids import IdSource
 from berth.terms.outcomes import Spending
@@ -16,17 +15,17 @@ from berth.terms.outcomes import Spending
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """Journal, clock, ids and reading doors. Nothing in it can pay.
+    """Journal, clock, ids and the shop of one way. Nothing in it can pay.
 
-    `reads` is a SageMaker client of the order's Region; `search` asks a search API again; `tell_spending`
-    hears what is known about money whenever that changes; `warn` hears what a person should read.
+    `shop` reads and searches in the order's Region; `tell_spending` hears what is known about money whenever
+    that changes; `talk` hears what happens, `warn` what a person should read.
     """
 
     journal: Journal
     clock: Clock
     ids: IdSource
     holders: Holders
-    reads: ReservationReads
-    search: Callable[[Query], PlaceAnswer]
+    shop: Shop
     tell_spending: Callable[[Spending], None]
+    talk: Callable[[str], None]
     warn: Callable[[str], None]

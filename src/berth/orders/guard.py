@@ -119,8 +119,9 @@ def sequence_to_buy(orders: Sequence[Order], *, again: bool, asked: int | None =
     """Which order of a need a purchase is for: an existing one to go on with, or the next.
 
     A later sequence exists only when somebody asks (`again`, or `asked` by number), or when the latest
-    reservation is known to have failed. While the latest is in doubt, it is the only one. Raises BerthError
-    otherwise.
+    reservation is known to have failed. While the latest is in doubt, it is the only one. `again` asks for a
+    second beside the first and for no more: typed twice, as after a crash, it must not buy a third. Raises
+    BerthError otherwise.
     """
     if not orders:
         _check_asked(asked, 1)
@@ -134,6 +135,8 @@ def sequence_to_buy(orders: Sequence[Order], *, again: bool, asked: int | None =
         return number
     if asked == number:
         return number
+    if again and asked is None:
+        _check_again(orders)
     if again or asked is not None or latest.state is OrderState.FAILED:
         _check_asked(asked, number + 1)
         return number + 1
@@ -160,6 +163,19 @@ def _check_asked(asked: int | None, number: int) -> None:
             ExitCode.BAD_REQUEST,
             f"order {asked} of the need cannot be bought now; the one to buy is {number}",
         )
+
+
+def _check_again(orders: Sequence[Order]) -> None:
+    standing = [order for order in orders if order.state is not OrderState.FAILED]
+    if len(standing) < 2 or orders[-1].state is OrderState.FAILED:
+        return
+    latest = orders[-1]
+    raise BerthError(
+        ExitCode.DECISION_NEEDED,
+        f"order {latest.key} is {latest.state} already, beside the first: --again asks for a second one only,"
+        " so that typing it twice buys once",
+        f"berth buy {latest.key.need}/{latest.key.sequence + 1}#1 buys one more",
+    )
 
 
 def _world(rehearsal: str | None) -> str:

@@ -15,10 +15,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from berth.orders.launches import Launch
 from berth.orders.names import reservation_name
 from berth.orders.order import MOVES, Approval, Look, Order, OrderKey, OrderState
-from berth.orders.rows import approval_texts, order_from, step_from
-from berth.orders.steps import Step, StepKind
+from berth.orders.rows import approval_texts, launch_from, launch_values, order_from, step_from
+from berth.orders.steps import Step, StepKind, StepState
 from berth.planner.offers import Offer, money_from_json
 from berth.storage.home import berth_home
 from berth.storage.sqlite import connect, migrate
@@ -206,7 +207,7 @@ class Journal:
         """
         with self._commit(f"settle-{to}") as db:
             self._move(order.key, order.state, to, now)
-            if order.attempt.outcome in {None, OrderState.UNKNOWN}:
+            if order.attempt.outcome in {None, OrderState.UNKNOWN, OrderState.DISPUTED}:
                 self._end_attempt(order.key, order.attempt.number, to, now, detail)
             if arn is not None:
                 db.execute(
@@ -259,6 +260,35 @@ class Journal:
             )  # fmt: skip
             self._event(key, step.changed_at, f"{step.kind} {step.state}", step.name)
         return step
+
+    # -- what was launched into it ---------------------------------------------------------------------
+    def launches(self, key: OrderKey) -> tuple[Launch, ...]:
+        """The order's launches, oldest first."""
+        rows = self._db.execute(
+            "SELECT * FROM launches WHERE order_id = ? ORDER BY number", (self._id(key),)
+        ).fetchall()
+        return tuple(launch_from(row) for row in rows)
+
+    def put_launch(self, key: OrderKey, launch: Launch, now: datetime) -> Launch:
+        """Write a launch as it stands now; one of the same number is replaced.
+
+        Raises LostRace for one that begins under a number that another process has taken meanwhile.
+        """
+        order_id = self._id(key)
+        one = (order_id, launch.number)
+        with self._commit(f"launch-{launch.state}") as db:
+            if launch.state is not StepState.BEGUN:
+                db.execute("DELETE FROM launches WHERE order_id = ? AND number = ?", one)
+            elif db.execute("SELECT 1 FROM launches WHERE order_id = ? AND number = ?", one).fetchone():
+                raise LostRace(f"launch {launch.number} of order {key} is another process's")
+            db.execute(
+                "INSERT INTO launches (order_id, number, block, token, count, state, request, instance_ids,"
+                " began_at, made_at, removing_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (order_id, *launch_values(launch)),
+            )
+            what = ", ".join(launch.instance_ids) or f"up to {launch.count}"
+            self._event(key, now, f"launch {launch.state}", f"{what} in {launch.block}")
+        return launch
 
     # -- history ---------------------------------------------------------------------------------------
     def events(self, key: OrderKey) -> tuple[Event, ...]:

@@ -10,12 +10,9 @@ from decimal import Decimal
 from berth.planner.offers import Offer, Query, Segment
 from berth.terms.instants import iso
 from berth.terms.money import Money
-from berth.terms.ways import Way
 
 LATER_START = timedelta(minutes=30)
 """How much later than approved an immediate offer may start: as long as AWS itself takes to begin one."""
-SHORTEST_SEARCH = timedelta(hours=24)
-"""`EndTimeBefore` lies at least 24 h after the start (guide, "search training plan offerings", 2026)."""
 _CENT = Decimal("0.01")
 
 
@@ -31,14 +28,17 @@ class Match:
     moved: Offer | None = None
 
 
-def narrowed(approved: Offer, now: datetime) -> Query:
-    """The approved offer's own query, narrowed to its window as far as AWS's bounds allow at `now`."""
+def narrowed(approved: Offer, now: datetime, shortest: timedelta) -> Query:
+    """The approved offer's own query, narrowed to its window as far as AWS's bounds allow at `now`.
+
+    `shortest` is the least span from start to end that the search takes.
+    """
     query = approved.query.narrowed_to(approved.paid_window)
     start = query.start_after
     if approved.starts_at_once or start is None or start <= now:
         start = None  # a start in the past is refused; without a bound AWS searches from now
     end = query.end_before
-    if end is not None and end < (start or now) + SHORTEST_SEARCH:
+    if end is not None and end < (start or now) + shortest:
         end = approved.query.end_before
     return replace(query, start_after=start, end_before=end)
 
@@ -73,11 +73,12 @@ def _line(approved: Money | None, offer: Offer) -> str:
 
 def _same_capacity(approved: Offer, fresh: Offer) -> bool:
     alike = (
-        fresh.way is Way.TRAINING_PLAN
+        fresh.way is approved.way
         and fresh.region == approved.region
         and fresh.instance_type == approved.instance_type
         and fresh.count == approved.count
         and approved.target in fresh.targets
+        and fresh.platform == approved.platform
         and len(fresh.segments) == len(approved.segments)
     )
     if not alike:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Mapping
 
 from berth.orders.order import OrderKey
 
 ORDER_TAG = "berth:order"
 INTENT_TAG = "berth:intent"
+FEE_TAG = "berth:fee"
+"""What was paid, as `1146.17 USD`: AWS shows the fee of a Capacity Block to nobody."""
 
 _DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"  # no i, l, o, u: read aloud without mistakes
 _LONGEST = 63  # endpoints, configurations and models allow 63 characters, training plans 64
@@ -36,6 +39,15 @@ def workload_name(key: OrderKey) -> str:
     return reservation_name(key)
 
 
-def is_ours(tags: dict[str, str], key: OrderKey) -> bool:
+def launch_token(key: OrderKey, reservation_id: str, number: int) -> str:
+    """The client token of launch `number` (from 1) of the order into a block: the same at every try.
+
+    EC2 takes up to 64 ASCII characters; a token launches once.
+    """
+    seed = f"{key.mark}\n{reservation_id}\n{number}".encode()
+    return f"berth-{hashlib.sha256(seed).hexdigest()[:40]}"
+
+
+def is_ours(tags: Mapping[str, str], key: OrderKey) -> bool:
     """Whether a resource with these tags carries the mark of this very order."""
     return tags.get(ORDER_TAG) == key.mark

@@ -1,4 +1,4 @@
-"""An order: the durable record of wanting to buy one training plan, and the table of its states."""
+"""An order: the durable record of wanting to buy one reservation, and the table of its states."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class OrderState(StrEnum):
     BOUGHT = "bought"  # a reservation that carries our mark exists
     REFUSED = "refused"  # known: no reservation was made, nothing was spent
     FAILED = "failed"  # AWS made the reservation and then failed it (payment or capacity); it is of no use
-    DISPUTED = "disputed"  # a reservation has our name and not our mark: a person decides
+    DISPUTED = "disputed"  # a reservation looks like ours and has not our mark: a person decides
 
 
 MOVES: Mapping[OrderState, frozenset[OrderState]] = {
@@ -61,7 +61,7 @@ MOVES: Mapping[OrderState, frozenset[OrderState]] = {
     OrderState.UNKNOWN: frozenset({OrderState.BOUGHT, OrderState.REFUSED, OrderState.DISPUTED}),
     OrderState.REFUSED: frozenset({OrderState.BUYING, OrderState.BOUGHT}),
     OrderState.BOUGHT: frozenset({OrderState.FAILED}),
-    OrderState.DISPUTED: frozenset({OrderState.BOUGHT}),
+    OrderState.DISPUTED: frozenset({OrderState.BOUGHT, OrderState.UNKNOWN}),
     OrderState.FAILED: frozenset(),
 }
 
@@ -91,7 +91,8 @@ class Attempt:
 class Look:
     """One try to see in AWS what became of an attempt, from before its first read to after its last.
 
-    `complete`: every read of it answered in full. `found`: a reservation of the order's name was there.
+    `complete`: every read of it answered in full, while the reservation would still be shown. `found`: the
+    order's reservation, or a look-alike, was there.
     """
 
     began_at: datetime
@@ -106,8 +107,10 @@ class Order:
 
     `offer` is what was approved, `cap` the most that may be paid for it (None: its own fee). `context` keeps
     `need` and `cost` as the plan had them, for what comes after the purchase; either may be absent.
-    `reservation_arn` is None until a reservation is known; `seen` is the last description of it that was read
-    (a JSON value, see `orders.seen`), None when none was.
+    `reservation_name` derives from the key: it is the training plan's name, and names what Berth makes for
+    the order whatever was bought. `reservation_arn` is None until a reservation is known (its id, for a block
+    that AWS showed without an ARN); `seen` is the last description of it that was read (a JSON value, see
+    `orders.seen`), None when none was.
     """
 
     key: OrderKey

@@ -5,32 +5,33 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Any
 
 from berth.aws.refusals import Kind, Refusal
-from berth.orders.calls import ReservationBuyer, asked
+from berth.orders.calls import asked
 from berth.orders.desk import Desk
 from berth.orders.guard import check_money, check_time
 from berth.orders.journal import LostRace, OrderTaken
 from berth.orders.matching import alternatives, match, narrowed
-from berth.orders.names import INTENT_TAG, ORDER_TAG, reservation_name
 from berth.orders.order import Approval, Order, OrderKey, OrderState
 from berth.orders.reconcile import UNSETTLED, doubt, refresh, settle_doubt
-from berth.orders.seen import SeenReservation, differences
-from berth.orders.sighting import NOT_FOUND, look_by_name
+from berth.orders.seen import SeenReservation, differences, fitted
+from berth.orders.shops.shop import NOUNS
+from berth.orders.sighting import Sighting, trace_of_key
 from berth.planner.offers import Offer, PlaceAnswer, PlaceOutcome
 from berth.terms.outcomes import BerthError, ExitCode
 
-NAME_TAKEN = "ResourceInUse"
-
-Buyer = Callable[[], ReservationBuyer]
-"""Opens the one door that can pay; opened only when everything else has been checked."""
+Buyer = Callable[[], Any]
+"""Opens the one door that can pay: a client of the shop's service that sends each call once. It is opened
+only when everything else has been checked."""
 
 
 class How(StrEnum):
     """How an order came to be bought."""
 
     BOUGHT = "bought"  # by this command
-    FOUND = "found"  # by an earlier call whose answer was lost, or from another journal
+    FOUND = "found"  # by an earlier call whose answer was lost
+    ELSEWHERE = "elsewhere"  # from another journal, so by somebody else, or before this one was lost
     ALREADY = "already"  # the journal knew it
 
 
@@ -60,19 +61,26 @@ def buy(desk: Desk, buyer: Buyer, key: OrderKey, approval: Approval) -> Purchase
     offer, answer = fresh_offer(desk, approval.offer)
     check_money(offer.fee, approval)
     check_time(offer, desk.clock.now())
-    return _pay_and_record(desk, buyer, key, replace(approval, offer=offer), answer)
+    approval = replace(approval, offer=offer)
+    if desk.shop.unseen:  # nothing but this look keeps two journals apart, so it comes right before the call
+        owned = _owned(desk, key, approval)
+        if owned is not None:
+            return owned
+        desk.talk(f"before paying: {desk.shop.unseen}")
+    return _pay_and_record(desk, buyer, key, approval, answer)
 
 
 def fresh_offer(desk: Desk, approved: Offer) -> tuple[Offer, PlaceAnswer]:
     """The approved offer as a new search shows it; raises when it is gone, dearer or cannot be searched."""
-    answer = desk.search(narrowed(approved, desk.clock.now()))
+    shortest = desk.shop.shortest_search(approved.query)
+    answer = desk.shop.search(narrowed(approved, desk.clock.now(), shortest))
     found = match(approved, answer.offers)
     if found.offer is not None:
         return found.offer, answer
     if not answer.is_complete:
         raise _not_searched(answer)
     if found.moved is None:
-        wider = desk.search(approved.query)
+        wider = desk.shop.search(approved.query)
         found = match(approved, wider.offers)
         if found.offer is not None:
             return found.offer, wider
@@ -98,13 +106,15 @@ def _known(desk: Desk, order: Order) -> Purchase | None:
 
 
 def _owned(desk: Desk, key: OrderKey, approval: Approval) -> Purchase | None:
-    """The reservation that another journal bought for this very order; None when the name is free."""
-    sighting = look_by_name(desk.reads, key, reservation_name(key))
+    """The reservation that another journal bought for this very order; None when there is none."""
+    sighting = desk.shop.glance(trace_of_key(key))
+    if sighting.note:
+        desk.warn(sighting.note)
     if sighting.reservation is None:
         if not sighting.complete:
             raise BerthError(
                 ExitCode.INCOMPLETE,
-                f"whether {reservation_name(key)} exists already could not be read, so nothing is bought:"
+                f"whether order {key} is bought already could not be read, so nothing is bought:"
                 f" {sighting.trouble}",
             )
         return None
@@ -112,22 +122,33 @@ def _owned(desk: Desk, key: OrderKey, approval: Approval) -> Purchase | None:
         why = sighting.trouble or "it does not carry the mark of this order"
         raise BerthError(
             ExitCode.DECISION_NEEDED,
-            f"a training plan named {reservation_name(key)} exists and cannot be taken for ours: {why}",
-            f"aws sagemaker describe-training-plan --training-plan-name {reservation_name(key)}",
+            f"{desk.shop.noun} {sighting.reservation.name} exists and cannot be taken for ours: {why}",
+            desk.shop.inspect(trace_of_key(key)),
         )
-    order = desk.journal.order(key)
-    now = desk.clock.now()
+    return take_over(desk, key, approval, sighting)
+
+
+def take_over(desk: Desk, key: OrderKey, approval: Approval, sighting: Sighting) -> Purchase:
+    """Make what carries the order's mark an order of this journal, with what AWS shows of it."""
+    return _bought(desk, _adopted(desk, key, approval, sighting), How.ELSEWHERE)
+
+
+def _adopted(desk: Desk, key: OrderKey, approval: Approval, sighting: Sighting) -> Order:
+    """The order in this journal, BOUGHT, with what the sighting shows."""
+    seen = sighting.reservation
+    assert seen is not None
+    order, now = desk.journal.order(key), desk.clock.now()
     try:
         if order is None:
-            document = sighting.reservation.to_json()
-            order = desk.journal.adopt(key, approval, seen=document, now=now)
-        else:
-            order = desk.journal.settle(
-                order, OrderState.BOUGHT, now=now, detail="found with our mark", arn=sighting.reservation.arn
-            )
+            if seen.fee is None:
+                desk.warn("AWS does not show what was paid; the order holds the offer's fee of now")
+            approval = replace(approval, offer=fitted(approval.offer, seen))
+            return desk.journal.adopt(key, approval, seen=seen.to_json(), now=now)
+        return desk.journal.settle(
+            order, OrderState.BOUGHT, now=now, detail="found with our mark", arn=seen.arn
+        )
     except (OrderTaken, LostRace):
-        order = desk.journal.order(key) or order
-    return _bought(desk, _still(desk, key, order), How.FOUND)
+        return _still(desk, key, order)
 
 
 def _pay_and_record(
@@ -148,7 +169,7 @@ def _pay_and_record(
             ) from None
         return known
     desk.tell_spending(order.spending)
-    end = _pay(client, order)
+    end = _pay(desk, client, order)
     if isinstance(end, str):
         try:
             order = desk.journal.settle(
@@ -160,38 +181,31 @@ def _pay_and_record(
     return _no_answer(desk, order, end, answer)
 
 
-def _pay(client: ReservationBuyer, order: Order) -> str | Refusal:
-    """The only place of the program that pays: one call, never repeated. The ARN, or why not."""
-    tags = {ORDER_TAG: order.key.mark, INTENT_TAG: order.attempt.intent_id}
-    answer = asked(
-        lambda: client.create_training_plan(
-            TrainingPlanName=order.reservation_name,
-            TrainingPlanOfferingId=order.attempt.offering_id,
-            Tags=[{"Key": name, "Value": value} for name, value in tags.items()],
-        )
-    )
+def _pay(desk: Desk, client: Any, order: Order) -> str | Refusal:
+    """The only place of the program that pays: one call, never repeated. What was bought, or why not."""
+    answer = asked(lambda: getattr(client, desk.shop.pays)(**desk.shop.request(order)))
     if isinstance(answer, Refusal):
         return answer
-    arn = answer.get("TrainingPlanArn")
-    if isinstance(arn, str) and arn:
-        return arn
-    return Refusal(Kind.UNCLASSIFIED, "no ARN", "the answer names no reservation", may_have_happened=True)
+    named = desk.shop.bought(answer)
+    if named is not None:
+        return named
+    return Refusal(Kind.UNCLASSIFIED, "no name", "the answer names no reservation", may_have_happened=True)
 
 
 def _no_answer(desk: Desk, order: Order, refusal: Refusal, answer: PlaceAnswer) -> Purchase:
     certain = not refusal.may_have_happened and refusal.kind is not Kind.UNCLASSIFIED
     try:
-        if certain and refusal.code != NAME_TAKEN:
+        if certain and refusal.code not in desk.shop.taken:
             order = desk.journal.settle(order, OrderState.REFUSED, now=desk.clock.now(), detail=str(refusal))
             desk.tell_spending(order.spending)
-            raise _refused(order, refusal, answer)
+            raise _refused(desk, order, refusal, answer)
         order = desk.journal.settle(order, OrderState.UNKNOWN, now=desk.clock.now(), detail=str(refusal))
     except LostRace:
         order = _still(desk, order.key, order)
     desk.warn(f"the paid call ended without a certain answer ({refusal}); looking for the reservation")
     known = _known(desk, order)
     if known is None:
-        raise _refused(_still(desk, order.key, order), refusal, answer)
+        raise _refused(desk, _still(desk, order.key, order), refusal, answer)
     return known
 
 
@@ -220,17 +234,18 @@ def _still(desk: Desk, key: OrderKey, order: Order | None) -> Order:
 
 def failed(order: Order) -> BerthError:
     """What to tell about an order whose reservation AWS has failed."""
-    why = (order.seen or {}).get("message") or "it gave no reason"
+    seen = order.seen or {}
+    why = seen.get("message") or f"it is {seen.get('state', 'failed')}, and AWS gives no reason"
     return BerthError(
         ExitCode.DECISION_NEEDED,
-        f"AWS failed the training plan {order.reservation_name} of order {order.key}: {why}",
-        f"berth buy {order.key.need}#1 buys under a new name",
+        f"AWS failed the {NOUNS[order.offer.way]} of order {order.key}: {why}",
+        f"berth buy {order.key.need}#1 buys anew, as the next order",
         order.spending,
     )
 
 
-def _refused(order: Order, refusal: Refusal, answer: PlaceAnswer) -> BerthError:
-    if refusal.code == NOT_FOUND:
+def _refused(desk: Desk, order: Order, refusal: Refusal, answer: PlaceAnswer) -> BerthError:
+    if refusal.code in desk.shop.gone:
         return _changed(order.offer, "the offer is gone", answer)
     return BerthError(refusal.exit_code, f"AWS refused the purchase: {refusal}", None, order.spending)
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from berth.orders.desk import Desk
 from berth.orders.journal import LostRace
 from berth.orders.order import IN_DOUBT, Look, Order, OrderState, absent_at, known_absent
-from berth.orders.seen import SeenReservation
-from berth.orders.sighting import Sighting, look_by_name, look_everywhere
+from berth.orders.seen import SeenReservation, Stage
+from berth.orders.sighting import Sighting, trace_of
 from berth.terms.instants import iso
 from berth.terms.outcomes import BerthError, ExitCode
 
@@ -28,14 +28,19 @@ def settle_doubt(desk: Desk, order: Order) -> Order:
         return order
     held = is_held(desk, order)
     began = desk.clock.now()
-    sighting = look_everywhere(desk.reads, order.key, order.reservation_name)
-    look = Look(began, desk.clock.now(), sighting.complete, sighting.reservation is not None)
+    sighting = desk.shop.look(trace_of(order))
+    # AWS forgets reservations some time after their end: not seeing one then proves nothing.
+    complete = sighting.complete and not _forgotten(order, began)
+    look = Look(began, desk.clock.now(), complete, sighting.reservation is not None)
     if sighting.trouble:
         desk.warn(f"the look at AWS was not complete: {sighting.trouble}")
+    if sighting.note:
+        desk.warn(sighting.note)
     try:
-        if sighting.reservation is not None:
-            return _found(desk, order, sighting, look)
-        return order if held else _not_found(desk, order, look)
+        if sighting.reservation is None:
+            return order if held else _not_found(desk, order, look)
+        # What is being bought shows its tags a moment after itself: no dispute while the buyer still calls.
+        return order if held and not sighting.ours else _found(desk, order, sighting, look)
     except LostRace:
         return desk.journal.order(order.key) or order
 
@@ -57,13 +62,13 @@ def refresh(desk: Desk, order: Order) -> tuple[Order, SeenReservation | None]:
     A reservation that AWS has failed makes the order FAILED. Never raises for what AWS answers: what was
     bought stays bought, whatever a description says or leaves out.
     """
-    sighting = look_by_name(desk.reads, order.key, order.reservation_name)
+    sighting = desk.shop.glance(trace_of(order))
     if sighting.reservation is None:
         if sighting.trouble:
             desk.warn(f"the reservation could not be read: {sighting.trouble}")
         return order, None
     order = desk.journal.note_seen(order, sighting.reservation.to_json(), desk.clock.now())
-    if sighting.reservation.state == "Failed" and order.state is OrderState.BOUGHT:
+    if sighting.reservation.stage is Stage.FAILED and order.state is OrderState.BOUGHT:
         order = _failed(desk, order, sighting.reservation)
     return order, sighting.reservation
 
@@ -73,9 +78,9 @@ def doubt(desk: Desk, order: Order) -> BerthError:
     if order.state is OrderState.DISPUTED:
         return BerthError(
             ExitCode.OUTCOME_UNKNOWN,
-            f"a training plan named {order.reservation_name} exists without the mark of order {order.key}:"
-            " a look-alike, which a person has to judge",
-            f"aws sagemaker describe-training-plan --training-plan-name {order.reservation_name}",
+            f"a {desk.shop.noun} that looks like that of order {order.key} exists without its mark: a"
+            " look-alike, which a person has to judge (docs/concepts-exactly-once.md)",
+            desk.shop.inspect(trace_of(order)),
             order.spending,
         )
     if is_held(desk, order):
@@ -86,15 +91,27 @@ def doubt(desk: Desk, order: Order) -> BerthError:
             f"berth show {order.key}",
             order.spending,
         )
+    if _forgotten(order, desk.clock.now()):
+        return BerthError(
+            ExitCode.OUTCOME_UNKNOWN,
+            f"the outcome of order {order.key} is not known, and its window is over: AWS does not show ended"
+            " reservations for ever, so only the account's bill tells whether it was paid",
+            "the bill; for further purchases give the need another name",
+            order.spending,
+        )
     settles = absent_at(order.looks)
     when = f" from {iso(settles)} on" if settles else ""
     return BerthError(
         ExitCode.OUTCOME_UNKNOWN,
-        f"the outcome of order {order.key} is not known: no training plan {order.reservation_name}"
-        f" is to be seen. AWS may show writes 5 minutes late; complete looks over 6 minutes settle it{when}",
+        f"the outcome of order {order.key} is not known: no {desk.shop.noun} of it is to be seen."
+        f" AWS may show writes 5 minutes late; complete looks over 6 minutes settle it{when}",
         f"berth show {order.key} --wait",
         order.spending,
     )
+
+
+def _forgotten(order: Order, now: datetime) -> bool:
+    return now >= order.offer.paid_window.end
 
 
 def _found(desk: Desk, order: Order, sighting: Sighting, look: Look) -> Order:
@@ -109,7 +126,7 @@ def _found(desk: Desk, order: Order, sighting: Sighting, look: Look) -> Order:
             arn=reservation.arn,
         )
         order = desk.journal.note_seen(order, reservation.to_json(), look.ended_at)
-        return _failed(desk, order, reservation) if reservation.state == "Failed" else order
+        return _failed(desk, order, reservation) if reservation.stage is Stage.FAILED else order
     if sighting.ours is False and order.state is not OrderState.DISPUTED:
         return desk.journal.settle(
             order, OrderState.DISPUTED, now=look.ended_at, detail=f"{reservation.arn} does not carry our mark"
@@ -118,12 +135,14 @@ def _found(desk: Desk, order: Order, sighting: Sighting, look: Look) -> Order:
 
 
 def _not_found(desk: Desk, order: Order, look: Look) -> Order:
-    if order.state is OrderState.DISPUTED:
+    if order.state is OrderState.DISPUTED and not look.complete:
         return order
-    if order.state is OrderState.BUYING:
-        order = desk.journal.settle(
-            order, OrderState.UNKNOWN, now=look.began_at, detail="the buying process ended without an answer"
-        )
+    if order.state is not OrderState.UNKNOWN:
+        why = {
+            OrderState.BUYING: "the buying process ended without an answer",
+            OrderState.DISPUTED: "no look-alike is to be seen any more",
+        }[order.state]
+        order = desk.journal.settle(order, OrderState.UNKNOWN, now=look.began_at, detail=why)
     order = desk.journal.look(order, look)
     if known_absent(order.looks):
         return desk.journal.settle(
@@ -135,7 +154,8 @@ def _not_found(desk: Desk, order: Order, look: Look) -> Order:
 def _failed(desk: Desk, order: Order, reservation: SeenReservation) -> Order:
     try:
         return desk.journal.settle(
-            order, OrderState.FAILED, now=desk.clock.now(), detail=reservation.message or "AWS gave no reason"
-        )
+            order, OrderState.FAILED, now=desk.clock.now(),
+            detail=reservation.message or f"AWS says {reservation.state}",
+        )  # fmt: skip
     except LostRace:
         return desk.journal.order(order.key) or order

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable
+from typing import Any
 
+from berth.orders.launches import Launch
 from berth.orders.order import Approval, Attempt, Look, Order, OrderKey, OrderState
 from berth.orders.steps import Step, StepKind, StepState
 from berth.planner.offers import Offer, money_from_json, money_json
-from berth.terms.instants import from_micros
+from berth.terms.instants import from_micros, to_micros
 from berth.terms.money import Money
 
 
@@ -50,6 +52,32 @@ def step_from(row: sqlite3.Row) -> Step:
         started_at=from_micros(row["started_at"]),
         changed_at=from_micros(row["changed_at"]),
     )
+
+
+def launch_from(row: sqlite3.Row) -> Launch:
+    """A launch from its row."""
+    return Launch(
+        number=row["number"],
+        block=row["block"],
+        token=row["token"],
+        count=row["count"],
+        state=StepState(row["state"]),
+        request=json.loads(row["request"]),
+        instance_ids=tuple(json.loads(row["instance_ids"])),
+        began_at=from_micros(row["began_at"]),
+        made_at=None if row["made_at"] is None else from_micros(row["made_at"]),
+        removing_at=None if row["removing_at"] is None else from_micros(row["removing_at"]),
+    )
+
+
+def launch_values(launch: Launch) -> tuple[Any, ...]:
+    """What is stored of a launch, in the order of the columns from `number` on."""
+    return (
+        launch.number, launch.block, launch.token, launch.count, launch.state, json.dumps(launch.request),
+        json.dumps(launch.instance_ids), to_micros(launch.began_at),
+        None if launch.made_at is None else to_micros(launch.made_at),
+        None if launch.removing_at is None else to_micros(launch.removing_at),
+    )  # fmt: skip
 
 
 def approval_texts(approval: Approval) -> tuple[str, str | None, str]:

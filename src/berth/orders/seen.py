@@ -1,27 +1,68 @@
-"""A training plan as AWS describes it, read so that nothing missing and nothing unknown can break it."""
+"""A reservation as AWS describes it, read so that nothing missing and nothing unknown can break it.
+
+What the two ways call the same thing differently (`Active`, `active`) is one `Stage` here; the word itself is
+kept. How an answer of either service is read is in `orders.shops`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
+from enum import StrEnum
 from typing import Any
 
 from berth.planner.offers import Offer, money_from_json, money_json
 from berth.terms.instants import iso, parse_instant
 from berth.terms.money import Money
+from berth.terms.ways import Way
+from berth.terms.window import Window
 
-KNOWN_STATES = frozenset({"Pending", "Active", "Scheduled", "Expired", "Failed"})
-"""`TrainingPlanStatus` of the model of 2017-07-24 (botocore 1.43); later ones are kept as they come."""
+
+class Stage(StrEnum):
+    """How far a reservation is, whichever way it was bought."""
+
+    PAYING = "paying"  # bought, the payment is not through
+    AHEAD = "ahead"  # paid, its window is to come
+    OPEN = "open"  # what runs in it may be launched
+    OVER = "over"  # its window is over
+    FAILED = "failed"  # the payment did not come through, or AWS failed the plan: of no use, not paid
+    LOST = "lost"  # AWS failed a block; what became of its fee is not documented
+    UNKNOWN = "unknown"  # a word that this program does not know, or none
+
+
+STAGES: Mapping[str, Stage] = {
+    # `TrainingPlanStatus` of the model of 2017-07-24 (botocore 1.43)
+    "Pending": Stage.PAYING,
+    "Scheduled": Stage.AHEAD,
+    "Active": Stage.OPEN,
+    "Expired": Stage.OVER,
+    "Failed": Stage.FAILED,
+    # `CapacityReservationState` of the model of 2016-11-15, as far as blocks are seen in it; `cancelled` and
+    # `unavailable` have no published meaning for a block, so they stay unknown.
+    "payment-pending": Stage.PAYING,
+    "scheduled": Stage.AHEAD,
+    "pending": Stage.AHEAD,
+    "active": Stage.OPEN,
+    "expired": Stage.OVER,
+    "payment-failed": Stage.FAILED,
+    "failed": Stage.LOST,
+    "ended (no longer reported)": Stage.OVER,
+}
+GONE = "ended (no longer reported)"
+"""Our own word for a reservation whose window is over and that AWS has stopped showing (field fault 24)."""
 
 
 @dataclass(frozen=True, slots=True)
 class SeenReservation:
     """One description of a reservation. Members but name and ARN may be None: AWS left them out, so unknown.
 
-    `state` is AWS's word, known or not; "unknown" when the answer has none. `zones` are zone names.
-    `instances_free` counts instances that nothing uses.
+    `name` is a training plan's name, or a block's id (`cr-...`); `arn` its ARN, or its id where AWS shows no
+    ARN. `state` is AWS's word, known or not; "unknown" when the answer has none. `zones` are zone names,
+    `zone_ids` zone ids; `instances_free` counts instances that nothing uses (None for a block that is not
+    open: AWS shows 0 then). `fee` of a block is what its buyer wrote on it. `owner` is the account that
+    bought it. Members from `platform` on are told for blocks alone.
     """
 
     name: str
@@ -36,11 +77,20 @@ class SeenReservation:
     zones: tuple[str, ...]
     instances: int | None
     instances_free: int | None
+    zone_ids: tuple[str, ...] = ()
+    platform: str | None = None
+    tenancy: str | None = None
+    owner: str | None = None
+
+    @property
+    def stage(self) -> Stage:
+        """How far it is."""
+        return STAGES.get(self.state, Stage.UNKNOWN)
 
     @property
     def is_known_state(self) -> bool:
         """Whether `state` is one that this program knows."""
-        return self.state in KNOWN_STATES
+        return self.stage is not Stage.UNKNOWN
 
     def to_json(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -57,11 +107,15 @@ class SeenReservation:
             "zones": list(self.zones),
             "instances": self.instances,
             "instances_free": self.instances_free,
+            "zone_ids": list(self.zone_ids),
+            "platform": self.platform,
+            "tenancy": self.tenancy,
+            "owner": self.owner,
         }
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> SeenReservation:
-        """The reservation that `to_json` wrote."""
+        """The reservation that `to_json` wrote, by this release or by the first."""
         return cls(
             name=value["name"],
             arn=value["arn"],
@@ -75,54 +129,64 @@ class SeenReservation:
             zones=tuple(value["zones"]),
             instances=value["instances"],
             instances_free=value["instances_free"],
+            zone_ids=tuple(value.get("zone_ids", ())),
+            platform=value.get("platform"),
+            tenancy=value.get("tenancy"),
+            owner=value.get("owner"),
         )
-
-
-def seen_reservation(answer: Mapping[str, Any], name: str) -> SeenReservation | None:
-    """Read an answer of DescribeTrainingPlan, or one summary of ListTrainingPlans; None without an ARN.
-
-    `name` is used where the answer names none. Nothing else that is missing, of a wrong type or of an
-    unknown value stops the reading.
-    """
-    arn = answer.get("TrainingPlanArn")
-    if not isinstance(arn, str) or not arn:
-        return None
-    parts = [part for part in _list(answer.get("ReservedCapacitySummaries")) if isinstance(part, Mapping)]
-    start, end = _span(answer, parts)
-    return SeenReservation(
-        name=_text(answer.get("TrainingPlanName")) or name,
-        arn=arn,
-        state=_text(answer.get("Status")) or "unknown",
-        message=_text(answer.get("StatusMessage")),
-        fee=_fee(answer.get("UpfrontFee"), answer.get("CurrencyCode")),
-        start=start,
-        end=end,
-        targets=tuple(str(target) for target in _list(answer.get("TargetResources"))),
-        instance_type=next(filter(None, (_text(part.get("InstanceType")) for part in parts)), None),
-        zones=tuple(filter(None, (_text(part.get("AvailabilityZone")) for part in parts))),
-        instances=_count(answer.get("TotalInstanceCount")),
-        instances_free=_count(answer.get("AvailableInstanceCount")),
-    )
 
 
 def differences(seen: SeenReservation, offer: Offer) -> list[str]:
     """Sentences about what AWS shows otherwise than approved; what it does not show is said too.
 
-    A reservation that differs is bought all the same: these are warnings, never a reason to buy again.
+    A reservation that differs is bought all the same: these are warnings, never a reason to buy again. AWS
+    never shows a block's fee, nor what it is for.
     """
-    said = [_differs("fee", seen.fee, offer.fee)]
+    said = [_differs("fee", seen.fee, offer.fee)] if offer.way is Way.TRAINING_PLAN else []
     said.append(_differs("instance type", seen.instance_type, offer.instance_type))
     said.append(_differs("instance count", seen.instances, offer.count))
     said.append(_differs("end", seen.end, offer.paid_window.end))
     if not offer.starts_at_once:
         said.append(_differs("start", seen.start, offer.paid_window.start))
-    if not seen.targets:
-        said.append("AWS does not show the reservation's target")
-    elif offer.target not in seen.targets:
-        said.append(f"AWS shows the target {', '.join(seen.targets)}, approved was {offer.target}")
+    if offer.way is Way.TRAINING_PLAN:
+        said.append(_target_differs(seen, offer))
+    if offer.platform:
+        said.append(_differs("platform", seen.platform, offer.platform))
     if not seen.is_known_state:
         said.append(f"the reservation's state is {seen.state!r}, which this program does not know")
+    if seen.stage is Stage.LOST:
+        said.append("AWS has failed it; whether its fee stays taken is not documented, so ask AWS")
     return [sentence for sentence in said if sentence]
+
+
+def fitted(offer: Offer, seen: SeenReservation) -> Offer:
+    """The offer with the window, count and zone of the reservation that another buyer bought for its order.
+
+    Only an offer of one part can be fitted; what AWS does not show stays as the offer has it.
+    """
+    if len(offer.segments) != 1:
+        return offer
+    part = offer.segments[0]
+    start, end = seen.start or part.window.start, seen.end or part.window.end
+    if start >= end:
+        return offer
+    count = seen.instances or part.count
+    part = replace(
+        part,
+        window=Window(start, end),
+        zone_name=seen.zones[0] if seen.zones else part.zone_name,
+        zone_id=seen.zone_ids[0] if seen.zone_ids else part.zone_id,
+        count=count,
+    )
+    return replace(offer, segments=(part,), count=count)
+
+
+def _target_differs(seen: SeenReservation, offer: Offer) -> str:
+    if not seen.targets:
+        return "AWS does not show the reservation's target"
+    if offer.target not in seen.targets:
+        return f"AWS shows the target {', '.join(seen.targets)}, approved was {offer.target}"
+    return ""
 
 
 def _differs(what: str, seen: object, approved: object) -> str:
@@ -137,35 +201,31 @@ def _shown(value: object) -> str:
     return iso(value) if isinstance(value, datetime) else str(value)
 
 
-def _span(
-    answer: Mapping[str, Any], parts: list[Mapping[str, Any]]
-) -> tuple[datetime | None, datetime | None]:
-    starts = [at for at in (_instant(part.get("StartTime")) for part in parts) if at]
-    ends = [at for at in (_instant(part.get("EndTime")) for part in parts) if at]
-    start = _instant(answer.get("StartTime")) or min(starts, default=None)
-    end = _instant(answer.get("EndTime")) or max(ends, default=None)
-    return start, end
-
-
-def _list(value: object) -> list[Any]:
+# -- reading members of answers: whatever has another type than it should counts as not shown -------------
+def listed(value: object) -> list[Any]:
+    """A list, or nothing."""
     return list(value) if isinstance(value, list | tuple) else []
 
 
-def _text(value: object) -> str | None:
+def text(value: object) -> str | None:
+    """A text that is not empty."""
     return value if isinstance(value, str) and value else None
 
 
-def _count(value: object) -> int | None:
+def whole(value: object) -> int | None:
+    """A whole number."""
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def _instant(value: object) -> datetime | None:
+def instant(value: object) -> datetime | None:
+    """An instant; botocore's are aware, a naive one is UTC."""
     if not isinstance(value, datetime):
         return None
     return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
-def _fee(amount: object, currency: object) -> Money | None:
+def money(amount: object, currency: object) -> Money | None:
+    """An amount and its currency, both texts."""
     if not isinstance(amount, str) or not isinstance(currency, str) or not currency:
         return None
     try:

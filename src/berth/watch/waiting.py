@@ -64,8 +64,10 @@ def wait_for(
     known: Callable[[T], Iterable[datetime]] = lambda seen: (),
     standing: Callable[[T], None] = lambda seen: None,
     limit_s: float | None = None,
+    stop_standing: bool = False,
 ) -> T:
-    """Look until `done`, and return what was seen last; that is not `done` only when `limit_s` ran out.
+    """Look until `done`, and return what was seen last; that is not `done` only when `limit_s` ran out, or
+    when the clock stands still and `stop_standing` says not to wait for somebody to move it.
 
     `known` gives the times at which something should happen. `standing` is told once when the clock that is
     followed does not move. `limit_s` is in real seconds; None waits for ever.
@@ -82,4 +84,6 @@ def wait_for(
         elif not told and clock.is_simulated and clock.elapsed() - moved_at >= STANDS_AFTER_S:
             standing(seen)
             told = True
+            if stop_standing:
+                return seen
         clock.sleep(pause(now, began, known(seen), simulated=clock.is_simulated))

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from berth.orders.names import workload_name
 from berth.orders.order import Order, OrderState
-from berth.orders.seen import SeenReservation
+from berth.orders.seen import SeenReservation, Stage
 from berth.orders.steps import NOTHING_LEFT, Step, StepKind, StepState
 from berth.terms.money import Money
 from berth.terms.outcomes import BerthError, ExitCode
@@ -56,7 +56,7 @@ def still_paid(order: Order, seen: SeenReservation | None, now: datetime) -> Sti
         return None
     window = order.offer.paid_window
     end = (seen.end if seen else None) or window.end
-    if (seen is not None and seen.state in {"Expired", "Failed"}) or now >= end:
+    if (seen is not None and seen.stage in {Stage.OVER, Stage.FAILED}) or now >= end:
         return None
     fee = (seen.fee if seen else None) or order.attempt.fee
     whole = sum((part.window.duration.total_seconds() for part in order.offer.segments), 0.0)

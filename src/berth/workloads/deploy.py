@@ -11,7 +11,8 @@ from typing import Any
 from berth.orders.calls import pages
 from berth.orders.names import workload_name
 from berth.orders.order import Order
-from berth.orders.seen import SeenReservation, seen_reservation
+from berth.orders.seen import SeenReservation, Stage
+from berth.orders.shops.training_plans import seen_plan
 from berth.orders.steps import StepKind, StepState
 from berth.planner.need import Deployment
 from berth.terms.instants import iso
@@ -25,6 +26,7 @@ from berth.workloads.preflight import check_order, check_target, check_window
 from berth.workloads.sites import Site
 
 STARTING = frozenset({"Creating", "Updating", "SystemUpdating", "RollingBack", "absent"})
+_ENDED = frozenset({Stage.OVER, Stage.FAILED})
 LONGEST_S = 3 * 3600.0
 """Real seconds until an endpoint must be in service: an hour of start-up limit, and what comes before it."""
 
@@ -77,8 +79,8 @@ def reservations_for(site: Site, target: Target) -> list[SeenReservation]:
     found, stopped = pages(site.sagemaker.list_training_plans, "TrainingPlanSummaries", MaxResults=100)
     if stopped is not None:
         site.warn(f"the account's training plans could not all be read: {stopped}")
-    plans = [seen_reservation(summary, "") for summary in found if isinstance(summary, Mapping)]
-    return [one for one in plans if one and target in one.targets and one.state not in {"Expired", "Failed"}]
+    plans = [seen_plan(summary, "") for summary in found if isinstance(summary, Mapping)]
+    return [one for one in plans if one and target in one.targets and one.stage not in _ENDED]
 
 
 def _recipe(site: Site, order: Order, deployment: Deployment, storage: Callable[[], Storage]) -> Recipe:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from berth.orders.order import Order, OrderState
-from berth.orders.seen import SeenReservation
+from berth.orders.seen import SeenReservation, Stage
 from berth.planner.offers import reclaim_before_end
 from berth.terms.durations import spoken
 from berth.terms.instants import iso
@@ -48,13 +48,13 @@ def check_window(order: Order, seen: SeenReservation | None, now: datetime) -> N
     window = order.offer.paid_window
     start, end = seen.start or window.start, seen.end or window.end
     last = end - reclaim_before_end(Target.ENDPOINT)
-    if seen.state == "Active" and now < last:
+    if seen.stage is Stage.OPEN and now < last:
         return
-    if seen.state == "Active":
+    if seen.stage is Stage.OPEN:
         raise _not_now(order, f"too late in this window: AWS takes the instances back from {iso(last)} on")
-    if seen.state == "Expired":
+    if seen.stage is Stage.OVER:
         raise _not_now(order, f"the window is over since {iso(end)}")
-    if seen.state in {"Pending", "Scheduled"}:
+    if seen.stage in {Stage.PAYING, Stage.AHEAD}:
         ahead = (
             f"in {spoken(start - now)}" if start > now else "its start has come, AWS has not opened it yet"
         )

@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from berth.orders.journal import Event
+from berth.orders.launches import Launch
 from berth.orders.order import Order
 from berth.orders.steps import StepKind, StepState
 from berth.planner.cost import BreakEven, HourlyRate, OfferCost
@@ -16,6 +17,7 @@ from berth.planner.offers import hours_of, money_from_json, money_json
 from berth.terms.durations import clock_hours, spoken
 from berth.terms.instants import iso
 from berth.terms.money import Money
+from berth.terms.ways import Way
 from berth.terms.window import Window
 
 
@@ -24,7 +26,8 @@ class Report:
     """The account of one order at `at`. Times are of the window, not times the instances.
 
     `used` is the time in which an endpoint of ours was in service inside the usable windows; `idle` the
-    usable time so far without one; `idle_money` that time's share of the fee. `on_demand_for_used` is what
+    usable time so far without one; `idle_money` that time's share of the fee. For a block `used` is weighted:
+    an hour in which one of two instances ran is half an hour. `on_demand_for_used` is what
     the used hours would have cost at the list rate, None where no rate is known; so is `break_even`.
     """
 
@@ -38,6 +41,7 @@ class Report:
     idle_money: Money
     on_demand_for_used: Money | None
     break_even: BreakEven | None
+    use: str = "with an endpoint in service"
 
     def to_json(self) -> dict[str, Any]:
         """The document of schema `berth.report/1`. Spans are whole seconds."""
@@ -56,12 +60,14 @@ class Report:
         }
 
 
-def make_report(order: Order, events: Sequence[Event], now: datetime) -> Report:
+def make_report(
+    order: Order, events: Sequence[Event], now: datetime, launches: Sequence[Launch] = ()
+) -> Report:
     """The account of an order from what the journal holds. Pure."""
     offer = order.offer
     fee = money_from_json((order.seen or {}).get("fee")) or order.attempt.fee
     passed = [window for window in (_until(usable, now) for usable in offer.usable) if window]
-    used = _overlap(in_service(events, now), passed)
+    used = _used(order, events, launches, now, passed)
     idle = sum((window.duration for window in passed), timedelta()) - used
     usable_s = offer.usable_time.total_seconds()
     idle_share = Decimal(int(idle.total_seconds())) / Decimal(int(usable_s)) if usable_s else Decimal(0)
@@ -77,7 +83,25 @@ def make_report(order: Order, events: Sequence[Event], now: datetime) -> Report:
         idle_money=Money(fee.amount * idle_share, fee.currency).rounded(),
         on_demand_for_used=_on_demand(even.rate if even else None, used, offer.count),
         break_even=even,
+        use=_USES[order.offer.way is Way.CAPACITY_BLOCK],
     )
+
+
+_USES = {False: "with an endpoint in service", True: "with instances running, of all its places"}
+
+
+def _used(
+    order: Order, events: Sequence[Event], launches: Sequence[Launch], now: datetime, passed: Sequence[Window]
+) -> timedelta:
+    if order.offer.way is not Way.CAPACITY_BLOCK:
+        return _overlap(in_service(events, now), passed)
+    block = (order.reservation_arn or "").rpartition("/")[2]
+    spent = timedelta()
+    for launch in launches:
+        end = launch.removing_at or now
+        if launch.block == block and launch.made_at is not None and launch.made_at < end:
+            spent += _overlap([Window(launch.made_at, end)], passed) * len(launch.instance_ids)
+    return min(spent / order.offer.count, sum((window.duration for window in passed), timedelta()))
 
 
 def in_service(events: Iterable[Event], now: datetime) -> list[Window]:
@@ -100,7 +124,7 @@ def report_lines(report: Report) -> list[str]:
     lines = [
         f"paid           {report.paid} for {clock_hours(report.paid_time)} h",
         f"usable         {clock_hours(report.usable)} h (AWS takes the instances back before the end)",
-        f"used           {clock_hours(report.used)} h with an endpoint in service",
+        f"used           {clock_hours(report.used)} h {report.use}",
         f"idle           {clock_hours(report.idle)} h, that is {report.idle_money} of the fee",
     ]
     if report.break_even is None:

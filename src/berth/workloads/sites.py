@@ -14,16 +14,28 @@ from berth.watch.waiting import FollowedClock
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Journal, clock and a SageMaker client that can create and delete what carries no fee, and cannot pay.
+    """Journal, clock and clients that can create and delete what carries no fee, and cannot pay.
 
-    `talk` hears what happens; `warn` what a person should read.
+    `client` gives the client of a service (boto's name) in the order's Region, the same one every time;
+    `account` is the caller's. `talk` hears what happens; `warn` what a person should read.
     """
 
     journal: Journal
     clock: FollowedClock
-    sagemaker: Any
+    client: Callable[[str], Any]
+    account: str
     talk: Callable[[str], None]
     warn: Callable[[str], None]
+
+    @property
+    def sagemaker(self) -> Any:
+        """The SageMaker client."""
+        return self.client("sagemaker")
+
+    @property
+    def ec2(self) -> Any:
+        """The EC2 client. It can run instances in a Capacity Block, and nowhere else."""
+        return self.client("ec2")
 
     def step(self, order: Order, kind: StepKind) -> Step | None:
         """What was made of this kind and not removed; None when nothing was."""

@@ -1,13 +1,15 @@
-"""The order's endpoint as it stands, for those who only look."""
+"""What runs for an order as it stands, for those who only look."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from berth.orders.order import Order
+from berth.orders.shops.capacity_blocks import id_of
 from berth.orders.steps import NOTHING_LEFT, Step, StepKind
 from berth.terms.text import plain
 from berth.workloads.endpoint import stray_variants
+from berth.workloads.instances import instances_of
 from berth.workloads.resources import find
 from berth.workloads.sites import Site
 
@@ -16,6 +18,24 @@ def endpoint_step(site: Site, order: Order) -> Step | None:
     """The endpoint that was made for the order and not removed; None when there is none."""
     step = site.journal.steps(order.key).get(StepKind.ENDPOINT)
     return None if step is None or step.state in NOTHING_LEFT else step
+
+
+def instances_now(site: Site, order: Order) -> list[dict[str, Any]]:
+    """The order's instances as EC2 describes them, ended ones left out; [] and a warning when unreadable.
+
+    `stray` says why one does not run in a block of the order's, '' when it does; `ending` that it is going.
+    """
+    if order.reservation_arn is None:
+        return []
+    found, stopped = instances_of(site, order)
+    if stopped is not None:
+        site.warn(f"what runs could not all be read: {stopped}")
+    blocks = [record.block for record in site.journal.launches(order.key)] or [id_of(order.reservation_arn)]
+    return [
+        {**one.to_json(), "ending": one.is_ending, "stray": one.strays(blocks)}
+        for one in found
+        if not one.is_ended
+    ]
 
 
 def endpoint_now(site: Site, order: Order) -> dict[str, Any] | None:

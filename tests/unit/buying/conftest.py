@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -17,7 +17,11 @@ from berth.orders.desk import Desk
 from berth.orders.journal import Journal, open_journal
 from berth.orders.order import Approval, Order, OrderKey
 from berth.orders.purchase import Purchase, buy
+from berth.orders.shops.capacity_blocks import BlockShop
+from berth.orders.shops.shop import Shop
+from berth.orders.shops.training_plans import PlanShop
 from berth.planner.offers import Offer, PlaceAnswer, PlaceOutcome, Query, Segment
+from berth.planner.platforms import LINUX
 from berth.terms.ids import SeededIds
 from berth.terms.money import Money
 from berth.terms.outcomes import Spending
@@ -111,17 +115,21 @@ def client_error(code: str, status: int = 400, operation: str = "CreateTrainingP
 
 
 class FakeAws:
-    """Training plans of one account. `ledger` holds (plan name, fee) of every sale."""
+    """What both fakes have: offers, faults, lag, and a ledger of (reservation, fee) of every sale."""
+
+    way: Way
+    paid: str  # AWS's name of the paid call
+    reads: tuple[str, ...]  # its reads, the one that lists last
+    instance_type: str
+    targets: tuple[str, ...]
 
     def __init__(self, clock: FakeClock, effects: Effects) -> None:
         self.clock = clock
         self.effects = effects
         self.ledger: list[tuple[str, Decimal]] = []
-        self.plans: dict[str, dict[str, Any]] = {}
-        self.tags: dict[str, dict[str, str]] = {}
         self.visible_at: dict[str, datetime] = {}
         self.lag = timedelta(0)
-        self.fault: str | None = None  # of the next CreateTrainingPlan
+        self.fault: str | None = None  # of the next paid call
         self.read_fault: Callable[[str], None] = lambda operation: None
         self.change_answer: Callable[[dict[str, Any]], dict[str, Any]] = lambda answer: answer
         self.offers: dict[str, Offer] = {}
@@ -136,12 +144,12 @@ class FakeAws:
 
     # -- searching -------------------------------------------------------------------------------------
     def search(self, query: Query) -> PlaceAnswer:
-        """SearchTrainingPlanOfferings as a source reads it; each search gives new ids."""
+        """The search as a source reads it; each search gives new ids."""
         self.effects("search:before")
         self.searches.append(query)
         offers = (self.offer(query),) if self.on_sale else ()
         outcome = self.outcome or (PlaceOutcome.OFFERS if offers else PlaceOutcome.NONE_ON_SALE)
-        answer = PlaceAnswer(Way.TRAINING_PLAN, "us-east-1", outcome, self.clock.now(), "", offers)
+        answer = PlaceAnswer(self.way, "us-east-1", outcome, self.clock.now(), "", offers)
         self.effects("search:after")
         return answer
 
@@ -155,20 +163,94 @@ class FakeAws:
             hours = Decimal(int(window.duration.total_seconds())) / 3600
             fee = None if fee is None else (fee / 24 * hours).quantize(Decimal("0.01"))
         offer = Offer(
-            way=Way.TRAINING_PLAN,
+            way=self.way,
             region="us-east-1",
-            offering_id=f"tpo-{self._ids.hex(16)}",
-            segments=(Segment(window, self.zone_id, "us-east-1d", "ml.trn1.32xlarge", 1),),
+            offering_id=f"offer-{self._ids.hex(16)}",
+            segments=(Segment(window, self.zone_id, "us-east-1d", self.instance_type, 1),),
             count=1,
-            instance_type="ml.trn1.32xlarge",
+            instance_type=self.instance_type,
             fee=None if fee is None else Money(fee),
-            targets=("endpoint",),
+            targets=self.targets,
             seen_at=self.clock.now(),
-            query=query or QUERY,
+            query=query or self.query,
             starts_at_once=self.starts_at_once,
         )
         self.offers[offer.offering_id or ""] = offer
         return offer
+
+    @property
+    def query(self) -> Query:
+        """The question that found what is approved."""
+        raise AssertionError("each way has its own")
+
+    @property
+    def shop(self) -> Shop:
+        """The shop as the program builds it."""
+        raise AssertionError("each way has its own")
+
+    def _visible(self, name: str) -> bool:
+        return name in self.visible_at and self.visible_at[name] <= self.clock.now()
+
+    def _fail_before(self, fault: str | None) -> None:
+        if fault == "gone":
+            raise client_error(self.gone, operation=self.paid)
+        if fault == "throttled":
+            raise client_error("ThrottlingException")
+        if fault == "no quota":
+            raise client_error("ResourceLimitExceeded")
+        if fault == "500 before":
+            raise client_error("InternalFailure", 500)
+        if fault == "no line":
+            raise EndpointConnectionError(endpoint_url="http://127.0.0.1:1")
+        if fault == "strange":
+            raise client_error("TeapotException", 418)
+
+    @staticmethod
+    def _fail_after(fault: str | None) -> None:
+        if fault == "lost reply":
+            raise ReadTimeoutError(endpoint_url="http://127.0.0.1:1")
+        if fault == "500 after":
+            raise client_error("InternalFailure", 500)
+        if fault == "malformed":
+            raise ResponseParserError("unable to parse")
+
+
+class FakePlans(FakeAws):
+    """SageMaker training plans of one account."""
+
+    way = Way.TRAINING_PLAN
+    paid = "CreateTrainingPlan"
+    reads = ("DescribeTrainingPlan", "ListTrainingPlans")
+    gone = "ResourceNotFound"
+    instance_type = "ml.trn1.32xlarge"
+    targets = ("endpoint",)
+
+    def __init__(self, clock: FakeClock, effects: Effects) -> None:
+        super().__init__(clock, effects)
+        self.plans: dict[str, dict[str, Any]] = {}
+        self.tags: dict[str, dict[str, str]] = {}
+
+    @property
+    def query(self) -> Query:
+        """A day of one instance for an endpoint."""
+        return QUERY
+
+    @property
+    def shop(self) -> Shop:
+        """Training plans."""
+        return PlanShop(self, self.search)
+
+    def fail_plan(self, order: Order) -> None:
+        """AWS fails what the order bought."""
+        self.plans[order.reservation_name]["Status"] = "Failed"
+
+    def strip(self, order: Order) -> None:
+        """The mark of what the order bought is gone."""
+        self.tags[order.reservation_arn or ""] = {}
+
+    def sell_to_nobody(self, order: Order, offer: Offer) -> None:
+        """What the order asked for, bought by somebody else, without its mark."""
+        self.sell(order.reservation_name, offer, {})
 
     # -- the wire --------------------------------------------------------------------------------------
     def create_training_plan(self, **request: Any) -> Mapping[str, Any]:
@@ -178,7 +260,7 @@ class FakeAws:
         self._fail_before(fault)
         offer = self.offers.get(request["TrainingPlanOfferingId"])
         if offer is None:
-            raise client_error("ResourceNotFound")
+            raise client_error(self.gone)
         name = request["TrainingPlanName"]
         if name in self.plans:
             raise client_error("ResourceInUse")
@@ -246,32 +328,118 @@ class FakeAws:
         self.effects("ListTags:after")
         return {"Tags": [{"Key": key, "Value": value} for key, value in tags.items()]}
 
-    def _visible(self, name: str) -> bool:
-        return name in self.plans and self.visible_at[name] <= self.clock.now()
 
-    @staticmethod
-    def _fail_before(fault: str | None) -> None:
-        if fault == "gone":
-            raise client_error("ResourceNotFound")
-        if fault == "throttled":
-            raise client_error("ThrottlingException")
-        if fault == "no quota":
-            raise client_error("ResourceLimitExceeded")
-        if fault == "500 before":
-            raise client_error("InternalFailure", 500)
-        if fault == "no line":
-            raise EndpointConnectionError(endpoint_url="http://127.0.0.1:1")
-        if fault == "strange":
-            raise client_error("TeapotException", 418)
+class FakeBlocks(FakeAws):
+    """EC2 Capacity Blocks of one account; the same offer may be sold twice, and tags are all that is ours."""
 
-    @staticmethod
-    def _fail_after(fault: str | None) -> None:
-        if fault == "lost reply":
-            raise ReadTimeoutError(endpoint_url="http://127.0.0.1:1")
-        if fault == "500 after":
-            raise client_error("InternalFailure", 500)
-        if fault == "malformed":
-            raise ResponseParserError("unable to parse")
+    way = Way.CAPACITY_BLOCK
+    paid = "PurchaseCapacityBlock"
+    reads = ("DescribeCapacityReservations",)
+    gone = "InvalidCapacityBlockOfferingIdExpired"
+    instance_type = "p5.48xlarge"
+    targets = ("instances",)
+
+    def __init__(self, clock: FakeClock, effects: Effects) -> None:
+        super().__init__(clock, effects)
+        self.blocks: dict[str, dict[str, Any]] = {}
+
+    @property
+    def query(self) -> Query:
+        """A day of one instance."""
+        return replace(
+            QUERY, way=self.way, instance_type=self.instance_type, target=Target.INSTANCES, platform=LINUX
+        )
+
+    @property
+    def shop(self) -> Shop:
+        """Capacity Blocks."""
+        return BlockShop(self, self.search)
+
+    # -- the wire --------------------------------------------------------------------------------------
+    def purchase_capacity_block(self, **request: Any) -> Mapping[str, Any]:
+        """PurchaseCapacityBlock with the fault that was ordered; nothing is ever de-duplicated."""
+        self.effects("PurchaseCapacityBlock:before")
+        fault, self.fault = self.fault, None
+        self._fail_before(fault)
+        offer = self.offers.get(request["CapacityBlockOfferingId"])
+        if offer is None:
+            raise client_error(self.gone, operation=self.paid)
+        assert request["InstancePlatform"] == LINUX
+        (specification,) = request["TagSpecifications"]
+        assert specification["ResourceType"] == "capacity-reservation"
+        tags = {tag["Key"]: tag["Value"] for tag in specification["Tags"]}
+        block_id = self.sell(offer, tags)
+        self._fail_after(fault)
+        self.effects("PurchaseCapacityBlock:after")
+        made = dict(self.blocks[block_id])
+        return {} if fault == "no ARN" else {"CapacityReservation": self.change_answer(made)}
+
+    def sell(self, offer: Offer, tags: dict[str, str]) -> str:
+        """Make the block and take the money; its id."""
+        assert offer.fee is not None
+        block_id = f"cr-{self._ids.hex(17)}"
+        self.ledger.append((block_id, offer.fee.amount))
+        window, part = offer.paid_window, offer.segments[0]
+        size = {
+            "aws:ec2capacityreservation:incrementalRequestedQuantity": str(offer.count),
+            "aws:ec2capacityreservation:capacityReservationType": "capacity-block",
+        }
+        self.blocks[block_id] = {
+            "CapacityReservationId": block_id,
+            "OwnerId": ACCOUNT,
+            "CapacityReservationArn": f"arn:aws:ec2:us-east-1:{ACCOUNT}:capacity-reservation/{block_id}",
+            "AvailabilityZoneId": part.zone_id,
+            "AvailabilityZone": part.zone_name,
+            "InstanceType": offer.instance_type,
+            "InstancePlatform": offer.platform,
+            "Tenancy": "default",
+            "TotalInstanceCount": 0,
+            "AvailableInstanceCount": 0,
+            "State": "payment-pending",
+            "StartDate": window.start,
+            "EndDate": window.end,
+            "EndDateType": "limited",
+            "CreateDate": self.clock.now(),
+            "ReservationType": "capacity-block",
+            "Tags": [{"Key": key, "Value": value} for key, value in (size | tags).items()],
+        }
+        self.visible_at[block_id] = self.clock.now() + self.lag
+        return block_id
+
+    def describe_capacity_reservations(self, **request: Any) -> Mapping[str, Any]:
+        """DescribeCapacityReservations by id or in pages, late by `lag`; no filter."""
+        assert set(request) <= {"CapacityReservationIds", "MaxResults", "NextToken"}
+        self.effects("DescribeCapacityReservations:before")
+        self.read_fault("DescribeCapacityReservations")
+        ids = request.get("CapacityReservationIds")
+        if ids and not all(self._visible(one) for one in ids):
+            raise client_error("InvalidCapacityReservationId.NotFound", operation=self.reads[0])
+        shown = [one for one in (ids or sorted(self.blocks)) if self._visible(one)]
+        first = int(request.get("NextToken", "0"))
+        last = len(shown) if ids else first + self.page_size
+        found = [self.change_answer(dict(self.blocks[one])) for one in shown[first:last]]
+        answer: dict[str, Any] = {"CapacityReservations": found}
+        if last < len(shown):
+            answer["NextToken"] = str(last)
+        self.effects("DescribeCapacityReservations:after")
+        return answer
+
+    # -- what a test does to them ----------------------------------------------------------------------
+    def tags_of(self, block_id: str) -> dict[str, str]:
+        """The tags of a block."""
+        return {tag["Key"]: tag["Value"] for tag in self.blocks[block_id]["Tags"]}
+
+    def fail_plan(self, order: Order) -> None:
+        """The payment of what the order bought does not come through."""
+        self.blocks[(order.reservation_arn or "").rpartition("/")[2]]["State"] = "payment-failed"
+
+    def strip(self, order: Order) -> None:
+        """The tags of what the order bought are gone."""
+        self.blocks[(order.reservation_arn or "").rpartition("/")[2]]["Tags"] = []
+
+    def sell_to_nobody(self, order: Order, offer: Offer) -> None:
+        """What the order asked for, bought by somebody else, without its mark."""
+        self.sell(offer, {})
 
 
 QUERY = Query(
@@ -290,13 +458,14 @@ KEY = OrderKey(ACCOUNT, "eval", 1)
 class World:
     """One buyer, one journal, one AWS."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, aws: Callable[[FakeClock, Effects], Any] = FakePlans) -> None:
         self.clock = FakeClock()
         self.effects = Effects()
-        self.aws = FakeAws(self.clock, self.effects)
+        self.aws = aws(self.clock, self.effects)
         self.holders = FakeHolders()
         self.file = folder / "journal.sqlite"
         self.warnings: list[str] = []
+        self.talk: list[str] = []
         self.spending: list[Spending] = []
         self.approved = self.aws.offer()
         self.ids = SeededIds(1)
@@ -314,9 +483,9 @@ class World:
             clock=self.clock,
             ids=self.ids,
             holders=self.holders,
-            reads=self.aws,
-            search=self.aws.search,
+            shop=self.aws.shop,
             tell_spending=self.spending.append,
+            talk=self.talk.append,
             warn=self.warnings.append,
         )
 
@@ -343,15 +512,18 @@ class World:
         self.effects.stop_at = len(self.effects.log) + more
 
 
+SELLERS: dict[str, Callable[[FakeClock, Effects], Any]] = {"plans": FakePlans, "blocks": FakeBlocks}
+
+
 @pytest.fixture
-def make_world(tmp_path: Path) -> Iterator[Callable[[], World]]:
-    """Makes worlds, each with a journal of its own."""
+def make_world(tmp_path: Path) -> Iterator[Callable[..., World]]:
+    """Makes worlds, each with a journal of its own: `make_world()`, `make_world("blocks")`."""
     made: list[World] = []
 
-    def make() -> World:
+    def make(sells: str = "plans") -> World:
         folder = tmp_path / f"w{len(made)}"
         folder.mkdir()
-        made.append(World(folder))
+        made.append(World(folder, SELLERS[sells]))
         return made[-1]
 
     yield make
@@ -360,9 +532,15 @@ def make_world(tmp_path: Path) -> Iterator[Callable[[], World]]:
 
 
 @pytest.fixture
-def world(make_world: Callable[[], World]) -> World:
-    """One buyer, one journal, one AWS."""
+def world(make_world: Callable[..., World]) -> World:
+    """One buyer of training plans, one journal, one AWS."""
     return make_world()
+
+
+@pytest.fixture(params=sorted(SELLERS))
+def shopper(request: pytest.FixtureRequest, make_world: Callable[..., World]) -> World:
+    """The same for each way that is bought."""
+    return make_world(request.param)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from botocore.exceptions import ClientError, ReadTimeoutError
 
 from berth.orders.purchase import Purchase
-from berth.orders.seen import seen_reservation
+from berth.orders.shops.training_plans import seen_plan
 from berth.orders.steps import StepKind, StepState
 from berth.planner.need import Deployment
 from berth.terms.outcomes import BerthError, ExitCode
@@ -138,11 +138,14 @@ class Yard:
     def site(self) -> Site:
         """What deploying leans on."""
         world = self.world
-        return Site(world.journal, world.clock, self.sagemaker, world.warnings.append, world.warnings.append)
+        return Site(
+            world.journal, world.clock, lambda service: self.sagemaker, "111122223333",
+            world.warnings.append, world.warnings.append,
+        )  # fmt: skip
 
     def seen(self) -> Any:
         """The reservation as AWS shows it."""
-        return seen_reservation(self.world.aws.plans[self.name], self.name)
+        return seen_plan(self.world.aws.plans[self.name], self.name)
 
     def deploy(self, wanted: Deployment = MODEL) -> str:
         """Deploy into the reservation."""
@@ -356,7 +359,7 @@ def test_clean_works_from_a_lost_journal(rented: Yard, make_world: Callable[[], 
     fresh.aws = rented.world.aws
     fresh.buy()
     rented.sagemaker.world = fresh
-    site = Site(fresh.journal, fresh.clock, rented.sagemaker, print, print)
+    site = Site(fresh.journal, fresh.clock, lambda service: rented.sagemaker, "111122223333", print, print)
     assert len(clean(site, fresh.order())) == 3
     assert rented.sagemaker.things == {kind: {} for kind in KINDS}
 

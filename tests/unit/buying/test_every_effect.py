@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 
 from berth.orders.order import OrderState
+from berth.orders.wording import reservation_id
 from berth.terms.outcomes import BerthError, ExitCode
 
 FAULTS = [None, "lost reply", "500 after", "500 before", "malformed", "no ARN"]
+WAYS = ["plans", "blocks"]
 LAGS = [timedelta(0), timedelta(minutes=5)]
 
 
@@ -30,23 +32,24 @@ def run_until_bought(world: Any, most: int = 12) -> None:
 
 
 def books_equal_ledger(world: Any) -> None:
-    """One sale, one order, of the same name and fee."""
+    """One sale, one order, of the same reservation and fee."""
     order = world.order()
     assert order.state is OrderState.BOUGHT
-    assert [(order.reservation_name, order.attempt.fee.amount)] == world.aws.ledger
+    assert [(reservation_id(order), order.attempt.fee.amount)] == world.aws.ledger
     assert len(world.journal.orders(order.key.account)) == 1
 
 
 @pytest.mark.parametrize("lag", LAGS, ids=["seen at once", "seen 5 minutes late"])
 @pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("sells", WAYS)
 def test_a_crash_at_every_effect(
-    make_world: Callable[[], Any], crash: type[BaseException], fault: str | None, lag: timedelta
+    make_world: Callable[..., Any], crash: type[BaseException], sells: str, fault: str | None, lag: timedelta
 ) -> None:
     """Every effect of the purchase, before and after, under every fault of the paid call."""
     stop, crashed = 0, True
     while crashed:
         stop += 1
-        world = make_world()
+        world = make_world(sells)
         world.aws.fault, world.aws.lag = fault, lag
         world.stop_after(stop)
         crashed = False
@@ -65,12 +68,13 @@ def test_a_crash_at_every_effect(
 
 
 @pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("sells", WAYS)
 def test_crashes_in_seeded_order(
-    make_world: Callable[[], Any], crash: type[BaseException], seed: int
+    make_world: Callable[..., Any], crash: type[BaseException], sells: str, seed: int
 ) -> None:
     """Several crashes, faults, lags and clock moves in an order that the seed replays."""
     chance = random.Random(seed)
-    world = make_world()
+    world = make_world(sells)
     world.aws.lag = timedelta(seconds=chance.randrange(0, 301))
     for _ in range(chance.randrange(1, 7)):
         world.aws.fault = chance.choice(FAULTS)

@@ -24,7 +24,7 @@ from berth.terms.window import Window
 
 def order(sequence: int, state: OrderState) -> Any:
     """As much of an order as the guard reads."""
-    return SimpleNamespace(key=SimpleNamespace(sequence=sequence), state=state)
+    return SimpleNamespace(key=SimpleNamespace(sequence=sequence, need="eval"), state=state)
 
 
 @pytest.mark.parametrize(
@@ -113,6 +113,11 @@ def test_old_offers_and_late_starts_are_refused(world: Any) -> None:
         (["bought", "unknown"], False, 1, None),
         (["bought", "bought"], False, 1, 1),
         (["failed", "bought"], True, None, 3),
+        (["bought", "bought"], True, None, None),
+        (["bought", "bought"], True, 3, 3),
+        (["bought", "bought"], False, 3, 3),
+        (["failed", "bought", "bought"], True, None, None),
+        (["bought", "failed"], True, None, 3),
     ],
 )
 def test_which_order_a_purchase_is_for(
@@ -177,7 +182,9 @@ def test_a_second_segment_counts(world: Any) -> None:
 
 def test_the_search_is_narrowed_as_far_as_aws_allows(world: Any) -> None:
     """A start in the past is left out; an end less than a day away is widened to the first question's."""
-    query = narrowed(world.approved, world.approved.paid_window.start + timedelta(seconds=5))
+    query = narrowed(
+        world.approved, world.approved.paid_window.start + timedelta(seconds=5), timedelta(hours=24)
+    )
     assert query.start_after is None
     assert query.end_before == world.approved.query.end_before
 

@@ -87,11 +87,13 @@ def test_a_newer_schema_is_refused(world: Any) -> None:
     """An older program does not touch a newer journal."""
     world.journal.close()
     with sqlite3.connect(world.file) as db:
+        version = db.execute("PRAGMA user_version").fetchone()[0]
+    with sqlite3.connect(world.file) as db:
         db.execute("PRAGMA user_version=99")
     with pytest.raises(NewerSchema):
         open_journal(world.file, "aws")
     with sqlite3.connect(world.file) as db:
-        db.execute("PRAGMA user_version=1")
+        db.execute(f"PRAGMA user_version={version}")
     world.open()
 
 

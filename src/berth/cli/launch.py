@@ -1,0 +1,116 @@
+"""`berth launch`: run instances in a Capacity Block that is bought. It cannot launch anywhere else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from berth.cli.deploy import bought, check_way
+from berth.cli.desks import Counter, Name, Wait, counter, tell_spending
+from berth.cli.options import Json, Profile
+from berth.cli.output import Output
+from berth.terms.outcomes import ExitCode
+from berth.terms.ways import Way
+
+if TYPE_CHECKING:
+    from berth.orders.order import Order
+    from berth.orders.seen import SeenReservation
+    from berth.planner.launch import Launch
+    from berth.workloads.launch import Running
+
+Text = str | None
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command("launch")(launch)
+
+
+def launch(
+    name: Name,
+    *,
+    count: Annotated[
+        int | None, typer.Option("--count", min=1, help="Instances to have (all that was bought).")
+    ] = None,
+    image: Annotated[Text, typer.Option("--image", help="Image (ami-...) of the block's platform.")] = None,
+    template: Annotated[Text, typer.Option("--template", help="Launch template: lt-... or its name.")] = None,
+    version: Annotated[Text, typer.Option("--template-version", help="Its version ($Default).")] = None,
+    role: Annotated[Text, typer.Option("--role", help="Instance profile: name or ARN.")] = None,
+    subnet: Annotated[
+        Text, typer.Option("--subnet", help="Subnet in the block's zone (its default one).")
+    ] = None,
+    block: Annotated[
+        list[str] | None,
+        typer.Option("--block", help="One more block (cr-...), used when the first is full."),
+    ] = None,
+    wait: Wait = False,
+    profile: Profile = None,
+    as_json: Json = False,
+) -> int:
+    """Launch into the Capacity Block of order NAME: what the need says, or the options over it."""
+    output = Output(as_json=as_json)
+    with counter(output, profile=profile, need=name.partition("/")[0]) as at:
+        order = at.order(name)
+        check_way(order, Way.CAPACITY_BLOCK, f"berth deploy {order.key}")
+        order, seen = bought(at, order, wait=wait)
+        said = what_to_launch(
+            order, image=image, template=template, version=version, role=role, subnet=subnet
+        )
+        running = launch_order(at, order, seen, said, count=count, others=tuple(block or ()), wait=wait)
+        say_launched(at, order, running)
+    return ExitCode.DONE
+
+
+def what_to_launch(
+    order: Order,
+    *,
+    image: Text = None,
+    template: Text = None,
+    version: Text = None,
+    role: Text = None,
+    subnet: Text = None,
+) -> Launch:
+    """What the need said, with the options over it, one by one."""
+    from berth.planner.launch import Launch
+    from berth.planner.need import Need
+
+    need = order.context.get("need")
+    said = (Need.from_json(need).launch if need else None) or Launch()
+    if template is not None:
+        said = replace(said, template=template, template_version=None)
+    given = {"image": image, "template_version": version, "role": role, "subnet": subnet}
+    return replace(said, **{key: value for key, value in given.items() if value is not None})
+
+
+def launch_order(
+    at: Counter,
+    order: Order,
+    seen: SeenReservation | None,
+    said: Launch,
+    *,
+    count: int | None = None,
+    others: tuple[str, ...] = (),
+    wait: bool = False,
+) -> Running:
+    """Launch and read back. Raises BerthError (30 when bought and less runs than wanted)."""
+    from berth.workloads.launch import launch as launch_into
+    from berth.workloads.launch import until_running
+
+    tell_spending(order.spending)
+    site = at.site(order.offer.region)
+    running = launch_into(site, order, seen, said, wanted=count, others=others)
+    return until_running(site, order, running) if wait else running
+
+
+def say_launched(at: Counter, order: Order, running: Running) -> None:
+    """Tell what runs, and what is next."""
+    from berth.workloads.launch import described
+
+    at.output.document(
+        {"schema": "berth.launch/1", "order": str(order.key), "wanted": running.wanted,
+         "started": running.started, "instances": described(running)}
+    )  # fmt: skip
+    at.output.answer("\n".join(f"instance {one.id} in {one.block}: {one.state}" for one in running.instances))
+    at.output.talk(f"started now: {running.started}; next: berth clean {order.key} before the window closes")
