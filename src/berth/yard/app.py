@@ -388,10 +388,12 @@ def _too_large(request: Request, request_id: str) -> Response:
 
 
 async def _read(scope: Message, receive: Receive) -> Request:
-    headers: dict[str, str] = {}
-    for raw_name, raw_value in scope["headers"]:
-        name, value = raw_name.decode("latin-1"), raw_value.decode("latin-1")
-        headers[name] = f"{headers[name]},{value}" if name in headers else value
+    sent = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
+    headers = dict(sent)
+    if len(headers) < len(sent):  # some were sent twice
+        headers = {}
+        for name, value in sent:
+            headers[name] = f"{headers[name]},{value}" if name in headers else value
     path, query = scope["raw_path"].decode("latin-1"), scope["query_string"].decode("latin-1")
     parts: list[bytes] = []
     size = 0

@@ -47,7 +47,7 @@ def decode(body: bytes) -> dict[str, Any]:
     if body.count(b",") > VALUES_MAX:
         raise JsonFault(f"The document has more than {VALUES_MAX} values")
     try:
-        document = json.loads(body.decode("utf-8"), parse_constant=_refuse_constant)
+        document = _decode(body.decode("utf-8"))
     except UnicodeDecodeError:
         raise JsonFault("The document is not UTF-8") from None
     except (ValueError, RecursionError) as fault:
@@ -59,6 +59,9 @@ def decode(body: bytes) -> dict[str, Any]:
 
 def _refuse_constant(word: str) -> NoReturn:
     raise ValueError(f"{word} is not a JSON number")
+
+
+_decode = json.JSONDecoder(parse_constant=_refuse_constant).decode
 
 
 def _brief(fault: Exception) -> str:
