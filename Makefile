@@ -38,7 +38,7 @@ demo: install ## a reserved endpoint from plan to clean account, in a rehearsal
 	@$(VENV) examples/demo/demo.py
 
 bench: install ## every benchmark, one after the other (minutes)
-	@for file in benchmarks/bench_*.py; do echo "== $$file"; $(VENV) "$$file" || exit 1; done
+	@failed=0; for file in benchmarks/bench_*.py benchmarks/wire.py benchmarks/kills.py; do echo "== $$file"; $(VENV) "$$file" || failed=1; done; exit $$failed
 
 # uv is needed here only, so it lives in an environment that is thrown away. Its answer is the same on every machine:
 # one lock for Python 3.11 and later, with markers where versions differ.
