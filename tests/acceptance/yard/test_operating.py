@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import socket
 import stat
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 
@@ -18,7 +20,7 @@ from berth.yard.admin.client import AdminRefused, NoYard, ask
 from berth.yard.fleet import fleet_file
 from berth.yard.testing.process import YardDidNotStart, YardProcess
 
-from .conftest import SMALL, buy, offers, refused, serve, wait
+from .conftest import SMALL, buy, offers, refused, send, serve, wait
 
 YARD = {"fleet": SMALL}
 SHIPPED = Path(fleet_file.__file__).with_name("rehearsal.toml")
@@ -134,22 +136,28 @@ def test_plans_can_be_seeded_in_every_state(shared: YardProcess) -> None:
         assert client.describe_training_plan(TrainingPlanName=f"seed-{state}")["Status"] == state
 
 
-def test_two_accounts_have_their_own_keys_and_zone_names(shared: YardProcess) -> None:
-    """Over HTTP: one's plan is not the other's, and of some accounts at least two name the zones differently.
-    Over HTTP: one's plan is not the other's, and of some accounts at least two name the zones differently."""
+def test_accounts_have_their_own_keys_plans_and_zone_names(shared: YardProcess) -> None:
+    """Over HTTP: one's plan is not the other's; the zones have the same ids for all and other names for some.
+    Over HTTP: one's plan is not the other's; the zones have the same ids for all and other names for some."""
+    asked = urlencode({"Action": "DescribeAvailabilityZones", "Version": "2016-11-15"}).encode()
+    form = {"content-type": "application/x-www-form-urlencoded; charset=utf-8"}
     views = set()
-    for number in range(6):
-        shared.account(f"team-{number}")
-        clients = shared.clients_of(f"team-{number}")
-        zones = clients.ec2.describe_availability_zones()["AvailabilityZones"]
-        views.add(tuple(sorted((zone["ZoneId"], zone["ZoneName"]) for zone in zones)))
-        assert refused(clients.sagemaker.describe_training_plan, TrainingPlanName="seed-Active").code == (
-            "ResourceNotFound"
-        )
-        assert clients.sagemaker.list_training_plans()["TrainingPlanSummaries"] == []
-        identity = clients.sts.get_caller_identity()
-        assert identity["Arn"] == f"arn:aws:iam::{identity['Account']}:user/team-{number}"
+    for number in range(12):
+        added = shared.account(f"team-{number}")
+        keys = added["access_key_id"], added["secret_access_key"]
+        zones = send(shared, "POST", "/", asked, form, sign="ec2", keys=keys).body.decode()
+        ids, names = re.findall("<zoneId>(.*?)<", zones), re.findall("<zoneName>(.*?)<", zones)
+        assert sorted(ids) == ["use1-az1", "use1-az2", "use1-az3"]
+        assert sorted(names) == ["us-east-1a", "us-east-1b", "us-east-1c"]
+        views.add(tuple(sorted(zip(ids, names, strict=True))))
     assert len(views) > 1
+    clients = shared.clients_of("team-0")
+    assert refused(clients.sagemaker.describe_training_plan, TrainingPlanName="seed-Active").code == (
+        "ResourceNotFound"
+    )
+    assert clients.sagemaker.list_training_plans()["TrainingPlanSummaries"] == []
+    identity = clients.sts.get_caller_identity()
+    assert identity["Arn"] == f"arn:aws:iam::{identity['Account']}:user/team-0"
     assert shared.environment["AWS_ACCESS_KEY_ID"] != shared.environment_of("team-0")["AWS_ACCESS_KEY_ID"]
 
 
