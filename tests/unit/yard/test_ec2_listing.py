@@ -169,7 +169,7 @@ def test_ids_and_a_page_size_do_not_go_together(listing: Listing) -> None:
 
 
 def test_a_page_costs_the_same_with_more_stored(tmp_path: Path) -> None:
-    """SQLite takes as many steps for a page of 100 among 4,000 as among 400, also for one state."""
+    """SQLite takes as many steps for a page of 100 among 4,000 as among 400, also with filters."""
     listing = Listing(tmp_path / "y")
 
     def steps(**params: Any) -> int:
@@ -182,12 +182,22 @@ def test_a_page_costs_the_same_with_more_stored(tmp_path: Path) -> None:
             return 0
 
         connection.set_progress_handler(tick, 1)
-        listing.describe(MaxResults=100, **params)
+        size = {} if "CapacityReservationIds" in params else {"MaxResults": 100}
+        listing.describe(**size, **params)
         connection.set_progress_handler(None, 0)
         return count[0]
 
-    kinds: list[dict[str, Any]] = [{}, {"Filters": filtered(state=["active"])}]
+    some = [f"cr-{number:017x}" for number in (1, 7, 200)]
+    kinds: list[dict[str, Any]] = [
+        {},
+        {"Filters": filtered(state=["active"])},
+        {"Filters": filtered(state=["active", "no-such"], instance_type=["p5.48xlarge"])},
+        {"Filters": [{"Name": "tag:rare", "Values": ["a", "b"]}]},
+        {"CapacityReservationIds": some},
+    ]
     listing.fill(400)
+    tags = [{"Key": "rare", "Value": "a"}]
+    listing.call("CreateTags", service="ec2", Resources=some, Tags=tags)
     before = [steps(**kind) for kind in kinds]
     listing.fill(3600, first=400)
     after = [steps(**kind) for kind in kinds]

@@ -13,9 +13,12 @@ from berth.yard.services.ec2.block_shapes import block_shapes, reservation_shape
 from berth.yard.services.ec2.blocks import BLOCK, RESERVATION, check_reservation_id
 from berth.yard.services.ec2.filters import (
     Facet,
+    Filter,
     Shape,
     always,
     check_filters,
+    exact_values,
+    few_tagged,
     never,
     one,
     passes,
@@ -53,36 +56,62 @@ def _list(call: Call, rows: Reading, listing: _Listing, shapes: Shapes) -> tuple
     check_page(call, listing.ids)
     check_filters(filters, listing.facets)
     refuse_dry_run(call)
-    # While a rehearsal lags the column holds another state than the one that is shown.
-    columns = {name: column for name, column in listing.columns.items() if column != "status" or not call.lag}
-    clauses, bound = prefilter(filters, columns, call=call, tagged_by=listing.id_column)
-    ids: list[str] = list(dict.fromkeys(call.params.get(listing.ids, ())))
-    where = ["account_id = ?", "region = ?", "created_us <= ?", *clauses]
-    values: list[Value] = [call.account.account_id, call.region, horizon_us(call), *bound]
-    if ids:
-        _check_there(call, rows, listing, ids)
-        where.append(f"{listing.id_column} IN ({', '.join('?' * len(ids))})")
-        values += ids
+    any_of = None
+    numbers = _numbers(call, rows, listing)
+    if numbers is not None:
+        where, values = [f"number IN ({', '.join('?' * len(numbers))})"], numbers
+    else:
+        # While a rehearsal lags the column holds another state than the one that is shown.
+        columns = {
+            name: column for name, column in listing.columns.items() if column != "status" or not call.lag
+        }
+        any_of = _leading(filters, columns)
+        clauses, bound = prefilter(filters, columns, call=call, tagged_by=listing.id_column)
+        where = ["account_id = ?", "region = ?", "created_us <= ?", *clauses]
+        values = [call.account.account_id, call.region, horizon_us(call), *bound]
 
     def kept(some: list[Row]) -> list[Shape | None]:
         return [shape if passes(shape, filters, listing.facets) else None for shape in shapes(some)]
 
-    return page(call, rows, table="capacity_reservations", where=where, values=values, shapes=kept)
+    return page(
+        call, rows, table="capacity_reservations", where=where, values=values, shapes=kept, any_of=any_of
+    )
 
 
-def _check_there(call: Call, rows: Reading, listing: _Listing, ids: Sequence[str]) -> None:
-    marks = ", ".join("?" * len(ids))
+def _leading(filters: Sequence[Filter], columns: dict[str, str]) -> tuple[str, list[Value]] | None:
+    """The filter by which rows are found, if one has an index; taken out of `columns`, where the others are
+    then only compared."""
+    for name in ("state", "instance-type"):
+        values = exact_values(filters, name) if name in columns else None
+        if values is not None:
+            column = columns.pop(name)
+            columns.update({other: f"+{compared}" for other, compared in columns.items()})
+            return column, values
+    return None
+
+
+def _numbers(call: Call, rows: Reading, listing: _Listing) -> list[Value] | None:
+    """The numbers of the caller's rows that ids or a rare tag name; None where the call names none.
+
+    Raises the listing's code for an id that is not there.
+    """
+    ids: list[str] = list(dict.fromkeys(call.params.get(listing.ids, ())))
+    named = ids or few_tagged(call.params.get("Filters", ()), call=call, rows=rows)
+    if named is None:
+        return None
+    column, marks = listing.id_column, ", ".join("?" * len(named))
     found = {
-        row["id"]
+        row["id"]: row["number"]
         for row in rows.all(
-            f"SELECT {listing.id_column} AS id FROM capacity_reservations WHERE {listing.id_column}"  # noqa: S608 - literals
-            f" IN ({marks}) AND account_id = ? AND region = ? AND created_us <= ?",
-            *ids, call.account.account_id, call.region, horizon_us(call),
+            f"SELECT {column} AS id, number FROM capacity_reservations WHERE {column} IN ({marks})"  # noqa: S608
+            " AND +account_id = ? AND +region = ? AND created_us <= ?",
+            *named, call.account.account_id, call.region, horizon_us(call),
         )
     }  # fmt: skip
     for wanted in ids:
         if wanted not in found:
             raise ServiceError(listing.not_found, f"The ID '{wanted[:64]}' does not exist")
+    return list(found.values())
 
 
 def _answer(member: str, found: tuple[list[Shape], str | None]) -> dict[str, Any]:

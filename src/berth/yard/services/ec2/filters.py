@@ -14,7 +14,7 @@ from typing import Any
 
 from berth.yard.errors import ServiceError
 from berth.yard.services.operation import Call
-from berth.yard.store.transaction import Value
+from berth.yard.store.transaction import Reading, Value
 from berth.yard.wire.scalars import iso_millis, iso_seconds
 
 Shape = dict[str, Any]
@@ -24,6 +24,9 @@ Filter = Mapping[str, Any]
 # EC2 API Reference, Filter: at most 50 filters and 200 values in a request.
 FILTERS_MAX = 50
 VALUES_MAX = 200
+# So many ids are looked up one by one; a tag that more resources carry is met soon when they are read in
+# order.
+FEW = 500
 TAG_KEY = "tag-key"
 TAG = "tag:"
 _WILD = re.compile(r"[*?\\]")
@@ -134,28 +137,62 @@ def _pattern(text: str) -> re.Pattern[str]:
 
 
 # -- as SQL ----------------------------------------------------------------------------------------------
+def exact_values(filters: Sequence[Filter], name: str) -> list[Value] | None:
+    """The values of the filter `name` where it is asked for once and without wildcards, else None."""
+    asked = [wanted.get("Values", ()) for wanted in filters if wanted.get("Name") == name]
+    if len(asked) != 1 or any(_WILD.search(value) for value in asked[0]):
+        return None
+    return list(dict.fromkeys(asked[0]))
+
+
 def prefilter(
     filters: Sequence[Filter], columns: Mapping[str, str], *, call: Call, tagged_by: str = ""
 ) -> tuple[list[str], list[Value]]:
     """SQL clauses, and their values, that hold for every row whose shape passes; others may pass them too.
 
-    `columns` maps filter names to columns that hold exactly the facet's text. `tagged_by` names the column
-    with the id under which `ec2_tags` knows the row; "" leaves tag filters to `passes`.
+    `columns` maps filter names to columns that hold exactly the facet's text; one with a plus sign before it
+    is compared and not looked up in an index. `tagged_by` names the column with the id under which `ec2_tags`
+    knows the row; "" leaves tag filters to `passes`.
     """
     clauses: list[str] = []
     bound: list[Value] = []
     for wanted in filters:
-        name, values = wanted.get("Name", ""), wanted.get("Values", ())
+        name, values = wanted.get("Name", ""), list(wanted.get("Values", ()))
         if any(_WILD.search(value) for value in values):
             continue
-        marks = ", ".join("?" * len(values))
         if name in columns:
-            clauses.append(f"{columns[name]} IN ({marks})")
+            clauses.append(f"{columns[name]} IN ({_marks(values)})")
             bound += values
         elif name.startswith(TAG) and tagged_by:
-            clauses.append(
-                f"{tagged_by} IN (SELECT resource_id FROM ec2_tags WHERE account_id = ? AND region = ?"  # noqa: S608 - only literals of our code
-                f" AND key = ? AND value IN ({marks}))"
-            )
-            bound += [call.account.account_id, call.region, name.removeprefix(TAG), *values]
+            question, inside = _tagged(call, name.removeprefix(TAG), values)
+            clauses.append(f"{tagged_by} IN ({question})")
+            bound += inside
     return clauses, bound
+
+
+def few_tagged(filters: Sequence[Filter], *, call: Call, rows: Reading) -> list[Value] | None:
+    """The ids of the caller's resources that carry what a tag filter asks for, where they are few.
+
+    None where no tag filter is that selective: a tag that many carry is met soon when they are read in order.
+    """
+    for wanted in filters:
+        name, values = wanted.get("Name", ""), list(wanted.get("Values", ()))
+        if name.startswith(TAG) and not any(_WILD.search(value) for value in values):
+            question, bound = _tagged(call, name.removeprefix(TAG), values)
+            found = rows.all(f"{question} LIMIT ?", *bound, FEW + 1)
+            if len(found) <= FEW:
+                return [row["resource_id"] for row in found]
+    return None
+
+
+def _marks(values: Sequence[Value]) -> str:
+    return ", ".join("?" * len(values))
+
+
+def _tagged(call: Call, key: str, values: Sequence[Value]) -> tuple[str, list[Value]]:
+    """A question for the ids of the caller's resources that carry the tag, and its values."""
+    question = (
+        "SELECT resource_id FROM ec2_tags WHERE account_id = ? AND region = ? AND key = ?"  # noqa: S608
+        f" AND value IN ({_marks(values)})"
+    )
+    return question, [call.account.account_id, call.region, key, *values]

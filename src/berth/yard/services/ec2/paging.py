@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from berth.yard.errors import ServiceError
@@ -19,7 +20,7 @@ from berth.yard.store.transaction import Reading, Row, Value
 
 PAGE_MAX = 1000
 # Rows that one page looks at when filters leave few of them.
-LOOKED_AT_MAX = 5000
+LOOKED_AT_MAX = 1000
 _KEPT_FROM_TOKENS = frozenset({"NextToken", "MaxResults", "DryRun"})
 
 T = TypeVar("T")
@@ -79,25 +80,24 @@ def page(
     values: Sequence[Value],
     shapes: Callable[[list[Row]], list[Shape | None]],
     key: Sequence[str] = ("number",),
+    any_of: tuple[str, Sequence[Value]] | None = None,
     size_default: int = PAGE_MAX,
 ) -> tuple[list[Shape], str | None]:
     """One page of `table` in the order of the columns `key`, and the token of the next or None.
 
     `shapes` makes what the answer holds of some rows at once, None for a row that the filters leave out.
-    `table`, `where` and `key` come from code. Raises InvalidNextToken, InvalidParameterValue.
+    `any_of` is a column and the values of which it must hold one: each is read from its own place of an index
+    and they are merged, so that a rare value costs no more than a common one. `table`, `where`, `key` and the
+    column come from code. Raises InvalidNextToken, InvalidParameterValue.
     """
     size = page_size(call, size_default)
     after = token_key(call, len(key))
-    columns, marks = ", ".join(key), ", ".join("?" * len(key))
+    read = _Read(table, [*where], [*values], key, any_of)
     found: list[Shape] = []
     looked_at = 0
     while True:
         limit = (PAGE_MAX if looked_at else size) + 1
-        clauses = [*where, *([f"({columns}) > ({marks})"] if after is not None else [])]
-        some = rows.all(
-            f"SELECT * FROM {table} WHERE {' AND '.join(clauses)} ORDER BY {columns} LIMIT ?",  # noqa: S608 - literals of our code
-            *values, *(after or ()), limit,
-        )  # fmt: skip
+        some = read.after(rows, after, limit)
         more, some = len(some) == limit, some[: limit - 1]
         for row, shape in zip(some, shapes(some), strict=True):
             if shape is not None:
@@ -112,6 +112,36 @@ def page(
         if len(found) == size or looked_at >= LOOKED_AT_MAX:
             assert after is not None
             return found, next_token(call, after)
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """How a page's rows are read; the members are those of `page`."""
+
+    table: str
+    where: list[str]
+    values: list[Value]
+    key: Sequence[str]
+    any_of: tuple[str, Sequence[Value]] | None
+
+    def after(self, rows: Reading, last: Sequence[Value] | None, limit: int) -> list[Row]:
+        """The first `limit` rows behind the key `last` (None = from the beginning)."""
+        columns, marks = ", ".join(self.key), ", ".join("?" * len(self.key))
+        clauses = [*self.where, *([] if last is None else [f"({columns}) > ({marks})"])]
+        bound = [*self.values, *(last or ())]
+        order = f" ORDER BY {columns} LIMIT ?"
+        if self.any_of is None:
+            return rows.all(_select(self.table, clauses) + order, *bound, limit)
+        column, wanted = self.any_of
+        if not wanted:
+            return []
+        one = f"SELECT * FROM ({_select(self.table, [*clauses, f'{column} = ?'])}{order})"  # noqa: S608
+        arms: list[Value] = [part for value in wanted for part in (*bound, value, limit)]
+        return rows.all(" UNION ALL ".join([one] * len(wanted)) + order, *arms, limit)
+
+
+def _select(table: str, clauses: Sequence[str]) -> str:
+    return f"SELECT * FROM {table} WHERE {' AND '.join(clauses)}"  # noqa: S608 - only literals of our code
 
 
 def page_of(
