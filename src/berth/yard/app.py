@@ -151,11 +151,7 @@ class App:
         claim, problem = _claim(request)
         service = guess_service(request) or (claim.service if claim else None)
         if service not in _SIGNING_NAMES:
-            if self._rest is None or claim is None:
-                return _NOT_AWS
-            key = self._keys().get(claim.access_key_id)
-            now = self._yard.real.now()
-            return await relay_stranger(self._rest, request, claim, key, self._verifier, now)
+            return await self._stranger(request, claim)
         exchange.service = service
         wire = load(service)
         try:
@@ -182,6 +178,13 @@ class App:
             ServiceError("InternalFailure", "The request processing has failed.", status=500),
             exchange.request_id,
         )
+
+    async def _stranger(self, request: Request, claim: Claim | None) -> Response:
+        """The answer to whoever speaks to a service that the yard has no wire for."""
+        if self._rest is None or claim is None:
+            return _NOT_AWS
+        key = self._keys().get(claim.access_key_id)
+        return await relay_stranger(self._rest, request, claim, key, self._verifier, self._yard.real.now())
 
     # -- who ---------------------------------------------------------------------------------------------
     def _authenticate(

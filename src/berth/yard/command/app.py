@@ -62,7 +62,7 @@ def _show(as_json: bool, answer: Any, lines: Sequence[str]) -> None:
 
 
 @app.command()
-def start(
+def start(  # noqa: PLR0917 - a command line's options, given by name
     fleet: Annotated[
         Path | None, typer.Option("--fleet", help="A fleet file; without one, the shipped rehearsal.")
     ] = None,
