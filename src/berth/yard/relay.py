@@ -35,7 +35,7 @@ async def relayed(
     operation = wire.operation_name(request)
     if find(service, operation) is None:
         return await passed_on(rest, request, service, operation, region)
-    if service == "ec2":
+    if service == "ec2" and not rest.knows(region):
         await _in_thread(lambda: rest.surroundings("", region))
     return None
 

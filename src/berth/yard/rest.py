@@ -112,8 +112,13 @@ class Rest:
         """Pass a call on; after a change to EC2 what surrounds instances in the Region is read again."""
         answer = self.forward(request)
         if service == "ec2" and not operation.startswith(_ONLY_READ):
-            self._known.pop(region, None)
+            with self._lock:
+                self._known.pop(region, None)
         return answer
+
+    def knows(self, region: str) -> bool:
+        """Whether the Region's network and images have been read."""
+        return region in self._known
 
     # -- reading -----------------------------------------------------------------------------------------
     def surroundings(self, account_id: str, region: str) -> Surroundings:

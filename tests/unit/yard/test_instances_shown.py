@@ -25,7 +25,7 @@ def found(bench: Ec2Bench, **filters: str) -> list[str]:
 def test_filters(ec2: Ec2Bench) -> None:
     """By state, type, reservation, lifecycle, token, zone, tag; values ORed, filters ANDed."""
     block = ec2.block()
-    (inside,) = ec2.launch(block, ClientToken="t")  # noqa: S106
+    (inside,) = ec2.launch(block, ClientToken="t")
     (outside,) = ec2.launch(InstanceType="trn1.32xlarge")
     ec2.ec2("CreateTags", Resources=[outside], Tags=[{"Key": "team", "Value": "a"}])
     both = [inside, outside]
@@ -35,7 +35,7 @@ def test_filters(ec2: Ec2Bench) -> None:
     assert found(ec2, instance_type="p5.*") == [inside]
     assert found(ec2, capacity_reservation_id=block) == [inside]
     assert found(ec2, instance_lifecycle="capacity-block") == [inside]
-    assert found(ec2, client_token="t") == [inside]  # noqa: S106
+    assert found(ec2, client_token="t") == [inside]
     assert found(ec2, availability_zone_id="use1-az1") == both
     assert found(ec2, tag__team="a", instance_type=P5) == []
     assert found(ec2, tag__team="?") == [outside]
@@ -196,6 +196,7 @@ def test_types_are_those_of_the_region(ec2: Ec2Bench) -> None:
     assert types(ec2, region="us-west-2") == ["p5e.48xlarge"]
     assert types(ec2, instance_type="p5*") == [P5, "p5e.48xlarge"]
     assert types(ec2, supported_usage_class="on-demand") == [P5, "trn1.32xlarge"]
+    assert types(ec2, current_generation="true") == types(ec2, hypervisor="nitro") == types(ec2)
     assert ec2.refused("DescribeInstanceTypes", InstanceTypes=[P5, "m5.large"]).code == "InvalidInstanceType"
     named = [{"Name": "vcpu-info.default-vcpus", "Values": ["128"]}]
     (trn,) = ec2.ec2("DescribeInstanceTypes", Filters=named)["InstanceTypes"]

@@ -249,9 +249,9 @@ def test_efa_interfaces_name_subnet_and_groups(ec2: Ec2Bench) -> None:
 def test_the_same_token_gives_the_same_instances(ec2: Ec2Bench) -> None:
     """Also when nothing is free any more, and with states that have moved on."""
     block = ec2.block(2)
-    first = ec2.launch(block, 2, ClientToken="t")  # noqa: S106
+    first = ec2.launch(block, 2, ClientToken="t")
     ec2.advance(minutes=1)
-    again = ec2.ec2("RunInstances", **ec2.launching(block, 2, ClientToken="t"))  # noqa: S106
+    again = ec2.ec2("RunInstances", **ec2.launching(block, 2, ClientToken="t"))
     assert [one["InstanceId"] for one in again["Instances"]] == first
     assert {one["State"]["Name"] for one in again["Instances"]} == {"running"}
     assert ec2.free_in(block) == 0
@@ -260,35 +260,35 @@ def test_the_same_token_gives_the_same_instances(ec2: Ec2Bench) -> None:
 
 def test_the_same_token_with_other_parameters(ec2: Ec2Bench) -> None:
     """One parameter is enough, the order of tags is one."""
-    ec2.launch(ClientToken="t")  # noqa: S106
-    assert ec2.no_launch(ClientToken="t", KeyName="k").code == "IdempotentParameterMismatch"  # noqa: S106
+    ec2.launch(ClientToken="t")
+    assert ec2.no_launch(ClientToken="t", KeyName="k").code == "IdempotentParameterMismatch"
 
 
 def test_a_token_counts_within_the_zone_that_is_named(ec2: Ec2Bench) -> None:
     """The same token launches once a zone, and once more without a zone; other accounts have their own."""
-    made = [ec2.launch(ClientToken="t", **where) for where in (IN_1, IN_2, {})]  # noqa: S106
+    made = [ec2.launch(ClientToken="t", **where) for where in (IN_1, IN_2, {})]
     assert len({one for ids in made for one in ids}) == 3
-    assert ec2.launch(ClientToken="t", **IN_1) == made[0]  # noqa: S106
+    assert ec2.launch(ClientToken="t", **IN_1) == made[0]
     other = ec2.add_account("other")
     answer = ec2.ec2(
-        "RunInstances", account=other, **ec2.launching(ClientToken="t", InstanceType="trn1.32xlarge")  # noqa: S106
+        "RunInstances", account=other, **ec2.launching(ClientToken="t", InstanceType="trn1.32xlarge")
     )  # fmt: skip
     assert answer["Instances"][0]["InstanceId"] not in {one for ids in made for one in ids}
 
 
 def test_a_token_whose_instances_have_ended(ec2: Ec2Bench) -> None:
     """It is refused for good, also once the instances are no longer described."""
-    (made,) = ec2.launch(ClientToken="t")  # noqa: S106
+    (made,) = ec2.launch(ClientToken="t")
     ec2.ec2("TerminateInstances", InstanceIds=[made])
-    assert ec2.no_launch(ClientToken="t").code == "IdempotentInstanceTerminated"  # noqa: S106
+    assert ec2.no_launch(ClientToken="t").code == "IdempotentInstanceTerminated"
     ec2.advance(days=2)
-    assert ec2.no_launch(ClientToken="t").code == "IdempotentInstanceTerminated"  # noqa: S106
+    assert ec2.no_launch(ClientToken="t").code == "IdempotentInstanceTerminated"
 
 
 def test_a_launch_that_failed_leaves_its_token_free(ec2: Ec2Bench) -> None:
     """The same call works later, when there is room."""
     held = ec2.launch(None, 2, **IN_1)
-    assert ec2.no_launch(ClientToken="t", **IN_1).code == "InsufficientInstanceCapacity"  # noqa: S106
+    assert ec2.no_launch(ClientToken="t", **IN_1).code == "InsufficientInstanceCapacity"
     ec2.ec2("TerminateInstances", InstanceIds=held)
     ec2.advance(minutes=1)
-    ec2.launch(ClientToken="t", **IN_1)  # noqa: S106
+    ec2.launch(ClientToken="t", **IN_1)

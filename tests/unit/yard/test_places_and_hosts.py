@@ -91,7 +91,7 @@ class Launching(RuleBasedStateMachine):
         """A block's count of taken places is the number of its instances that are not yet clean."""
         for row in self.ec2.rows("SELECT * FROM capacity_reservations"):
             held = self.ec2.rows(
-                f"SELECT 1 FROM instances WHERE reservation_id = ? AND status IN {LIVE}",  # noqa: S608
+                f"SELECT 1 FROM instances WHERE reservation_id = ? AND status IN {LIVE}",
                 row["reservation_id"],
             )
             assert row["in_use"] == len(held) <= row["count"]
@@ -106,7 +106,7 @@ class Launching(RuleBasedStateMachine):
                 pool.key,
             )
             running = self.ec2.rows(
-                f"SELECT 1 FROM instances WHERE pool = ? AND reservation_id IS NULL AND status IN {LIVE}",  # noqa: S608
+                f"SELECT 1 FROM instances WHERE pool = ? AND reservation_id IS NULL AND status IN {LIVE}",
                 pool.key,
             )
             calendars = self.ec2.yard.calendars

@@ -75,8 +75,21 @@ def type_shape(fleet: Fleet, name: str, pools: Sequence[Pool]) -> Shape:
     return shape
 
 
+# The same for every type of the table (moto-5.2.5, as its other columns).
+_ALIKE: Shape = {
+    "CurrentGeneration": True,
+    "BareMetal": False,
+    "Hypervisor": "nitro",
+    "ProcessorInfo": {"SupportedArchitectures": ["x86_64"]},
+    "SupportedRootDeviceTypes": ["ebs"],
+    "SupportedVirtualizationTypes": ["hvm"],
+    "PlacementGroupInfo": {"SupportedStrategies": ["cluster", "partition", "spread"]},
+}
+
+
 def _described(known: Ec2Shape) -> Shape:
     return {
+        **_ALIKE,
         "VCpuInfo": {"DefaultVCpus": known.vcpus},
         "MemoryInfo": {"SizeInMiB": known.memory_mib},
         **_devices(known.vendor, known.device, known.device_count, known.device_memory_mib),
@@ -124,9 +137,27 @@ def _at(*path: str) -> Facet:
     return facet
 
 
+def _each_at(*path: str) -> Facet:
+    """The texts of a list inside members."""
+
+    def facet(shape: Shape) -> Iterable[str]:
+        for member in path[:-1]:
+            shape = shape.get(member, {})
+        return [str(item) for item in shape.get(path[-1], ())]
+
+    return facet
+
+
 _TYPE_FACETS: Mapping[str, Facet] = {
+    "bare-metal": one("BareMetal"),
+    "current-generation": one("CurrentGeneration"),
+    "hypervisor": one("Hypervisor"),
+    "processor-info.supported-architecture": _each_at("ProcessorInfo", "SupportedArchitectures"),
+    "supported-root-device-type": _each_at("SupportedRootDeviceTypes"),
+    "supported-virtualization-type": _each_at("SupportedVirtualizationTypes"),
+    "placement-group-info.supported-strategies": _each_at("PlacementGroupInfo", "SupportedStrategies"),
     "instance-type": one("InstanceType"),
-    "supported-usage-class": lambda shape: shape["SupportedUsageClasses"],
+    "supported-usage-class": _each_at("SupportedUsageClasses"),
     "vcpu-info.default-vcpus": _at("VCpuInfo", "DefaultVCpus"),
     "memory-info.size-in-mib": _at("MemoryInfo", "SizeInMiB"),
     "network-info.efa-supported": _at("NetworkInfo", "EfaSupported"),
