@@ -87,7 +87,7 @@ def launch(
     for target in targets:
         if len(alive) < count:
             alive = [*alive, *_launch_into(site, order, target, recipe, count - len(alive))]
-    alive = _read_back(site, order, alive)
+    alive = _read_back(site, order, alive, [block.name for block in blocks])
     if len(alive) < count:
         raise _not_launched(
             order, f"{len(alive)} of {count} instances run: the blocks have no more places free now"
@@ -263,11 +263,11 @@ def _last(site: Site, order: Order) -> Launched:
     return site.journal.launches(order.key)[-1]
 
 
-def _read_back(site: Site, order: Order, alive: Sequence[Instance]) -> list[Instance]:
+def _read_back(site: Site, order: Order, alive: Sequence[Instance], named: Sequence[str]) -> list[Instance]:
     """The instances as EC2 describes them, compared with the blocks that they were launched into.
 
-    Raises an ALARM after ending those that run elsewhere: they would be billed on demand (field fault 11).
-    What EC2 does not describe yet is judged by what RunInstances answered.
+    `named` are the blocks of this run. Raises an ALARM for what runs elsewhere, after ending what this
+    journal has launched of it: it would be billed on demand (field fault 11). What EC2 does not describe yet is judged by what RunInstances answered.
     """
     wanted = {one.id: one for one in alive}
     shown: dict[str, Instance] = {}
@@ -280,7 +280,7 @@ def _read_back(site: Site, order: Order, alive: Sequence[Instance]) -> list[Inst
     if len(shown) < len(wanted):
         site.warn(f"EC2 describes {len(shown)} of {len(wanted)} instances so far; writes may show late")
     found = list((wanted | shown).values())
-    blocks = [record.block for record in site.journal.launches(order.key)]
+    blocks = [*named, *(record.block for record in site.journal.launches(order.key))]
     strays = {one.id: said for one in found if (said := one.strays(blocks))}
     if strays:
         raise _alarm(site, order, strays)
@@ -288,13 +288,17 @@ def _read_back(site: Site, order: Order, alive: Sequence[Instance]) -> list[Inst
 
 
 def _alarm(site: Site, order: Order, strays: dict[str, str]) -> BerthError:
-    answer = asked(lambda: site.ec2.terminate_instances(InstanceIds=list(strays)))
-    ended = f"could not be ended: {answer}" if isinstance(answer, Refusal) else "are being ended"
     said = "; ".join(strays.values())
     site.journal.note(order.key, "alarm", said, site.clock.now())
+    launched = {one for record in site.journal.launches(order.key) for one in record.instance_ids}
+    ours = [one for one in strays if one in launched]
+    ended = "this journal did not launch them, so they are left as they are: look at them now"
+    if ours:
+        answer = asked(lambda: site.ec2.terminate_instances(InstanceIds=ours))
+        failed = f" could not be ended: {answer}" if isinstance(answer, Refusal) else " are being ended"
+        ended = ", ".join(ours) + failed
     return _not_launched(
-        order,
-        f"ALARM: instances do not run in the block ({said}); they would be billed on demand, so they {ended}",
+        order, f"ALARM: instances do not run in the block and may be billed on demand ({said}); {ended}"
     )
 
 

@@ -30,7 +30,7 @@ def instances_now(site: Site, order: Order) -> list[dict[str, Any]]:
     found, stopped = instances_of(site, order)
     if stopped is not None:
         site.warn(f"what runs could not all be read: {stopped}")
-    blocks = [record.block for record in site.journal.launches(order.key)] or [id_of(order.reservation_arn)]
+    blocks = [id_of(order.reservation_arn), *(one.block for one in site.journal.launches(order.key))]
     return [
         {**one.to_json(), "ending": one.is_ending, "stray": one.strays(blocks)}
         for one in found

@@ -489,9 +489,9 @@ class World:
             warn=self.warnings.append,
         )
 
-    def buy(self, key: OrderKey = KEY, cap: str | None = "250") -> Purchase:
+    def buy(self, key: OrderKey = KEY, cap: str | None = "250", **context: Any) -> Purchase:
         """Run the purchase of the approved offer."""
-        approval = Approval(self.approved, None if cap is None else Money(Decimal(cap)))
+        approval = Approval(self.approved, None if cap is None else Money(Decimal(cap)), context=context)
         return buy(self.desk(), lambda: self.aws, key, approval)
 
     def order(self, key: OrderKey = KEY) -> Order:
