@@ -267,7 +267,8 @@ def _read_back(site: Site, order: Order, alive: Sequence[Instance], named: Seque
     """The instances as EC2 describes them, compared with the blocks that they were launched into.
 
     `named` are the blocks of this run. Raises an ALARM for what runs elsewhere, after ending what this
-    journal has launched of it: it would be billed on demand (field fault 11). What EC2 does not describe yet is judged by what RunInstances answered.
+    journal has launched of it: it would be billed on demand (field fault 11). What EC2 does not describe yet
+    is judged by what RunInstances answered.
     """
     wanted = {one.id: one for one in alive}
     shown: dict[str, Instance] = {}
