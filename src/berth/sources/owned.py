@@ -92,15 +92,16 @@ def read_reservation(row: Mapping[str, Any], region: str) -> Owned:
     bought = int(size) if size.isascii() and size.isdigit() else None
     total = whole(row.get("TotalInstanceCount"))
     zone = text(row.get("AvailabilityZoneId"), 64) or text(row.get("AvailabilityZone"), 64)
+    state = text(row.get("State")) or "unknown"
     return Owned(
         way=Way.CAPACITY_BLOCK if kind == BLOCK else Way.ODCR,
         region=region,
         id=text(row.get("CapacityReservationId")) or "unknown",
         arn=text(row.get("CapacityReservationArn"), 256),
-        state=text(row.get("State")) or "unknown",
+        state=state,
         instance_type=text(row.get("InstanceType"), 64),
-        # 0 is what a block shows before its start: the tag knows better, and without it nothing is known.
-        count=total or bought or (total if kind != BLOCK else None),
+        # 0 is what stands there before the start: the tag knows better, and without it nothing is known.
+        count=total or bought or (total if state == "active" else None),
         free=whole(row.get("AvailableInstanceCount")),
         start=instant(row.get("StartDate")),
         end=instant(row.get("EndDate")),
