@@ -159,7 +159,7 @@ def test_who_and_where(aws: Any, yard: Any) -> None:
 @pytest.mark.parametrize(
     ("call", "code"),
     [
-        (("ec2", "describe-vpcs"), "InvalidAction"),
+        (("ec2", "describe-key-pairs"), "InvalidAction"),
         (("sagemaker", "list-clusters"), "UnknownOperationException"),
         (("sts", "get-session-token"), "InvalidAction"),
     ],

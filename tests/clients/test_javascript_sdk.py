@@ -60,7 +60,7 @@ def test_who_and_where(javascript: Any, yard: Any) -> None:
     [
         ("sagemaker", "DescribeTrainingPlan", {"TrainingPlanName": "nobodys"}, "ResourceNotFound"),
         ("sagemaker", "ListClusters", {}, "UnknownOperationException"),
-        ("ec2", "DescribeVpcs", {}, "InvalidAction"),
+        ("ec2", "DescribeKeyPairs", {}, "InvalidAction"),
         (
             "sagemaker-runtime",
             "InvokeEndpoint",
