@@ -71,7 +71,8 @@ def _now(holding: Holding, now: datetime) -> list[str]:
 def _endpoint(endpoint: Endpoint) -> list[str]:
     since = f"since {endpoint.created:%Y-%m-%d %H:%M}Z" if endpoint.created else "since unknown"
     first = _row("endpoint", endpoint.name, endpoint.state, since, "")
-    count = "? instances" if endpoint.instances is None else f"{endpoint.instances} instances"
+    number = "?" if endpoint.instances is None else str(endpoint.instances)
+    count = f"{number} {'instance' if endpoint.instances == 1 else 'instances'}"
     on = ", ".join(plain(arn.rpartition("/")[2], 80) for arn in endpoint.reservations)
     runs = f"on {on}" if on else ""
     if endpoint.on_demand:
