@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-TURN_LIMIT_S = 60.0
+TURN_LIMIT_S = 240.0  # signatures are good for five minutes
 
 
 @dataclass(frozen=True, slots=True)
