@@ -298,6 +298,7 @@ def test_a_block_is_followed_through_all_describe_calls(make_yard: Any) -> None:
         (other,) = client.describe_capacity_blocks(CapacityBlockIds=[block])["CapacityBlocks"]
         (status,) = client.describe_capacity_block_status()["CapacityBlockStatuses"]
         assert (one["CapacityReservationId"], other["State"]) == (name, one["State"])
+        assert len(reservations(client, state="active")) == (one["State"] == "active")
         (inside,) = status["CapacityReservationStatuses"]
         assert inside["CapacityReservationId"] == name
         seen.append(

@@ -295,7 +295,32 @@ def test_a_rehearsal_that_lags_refuses_the_unconfirmed_tag_filter(listing: Listi
     assert len(seen["CapacityReservations"]) == 10
 
 
+def test_a_tag_that_many_carry_finds_them_all(tmp_path: Path) -> None:
+    """Few resources with a tag are looked up one by one, many are met in order: the answer is the same."""
+    listing = Listing(tmp_path / "y")
+    listing.fill(1300)
+    wanted = [{"Name": "tag:n", "Values": ["0", "1", "2", "3", "4"]}]
+    pages = listing.walk(400, Filters=wanted)
+    assert [number for page in pages for number in names(page)] == [n for n in range(1300) if n % 10 < 5]
+    listing.close()
+
+
 # -- tags ------------------------------------------------------------------------------------------------
+def test_a_tag_set_within_the_lag_is_not_seen_yet(tmp_path: Path) -> None:
+    """Neither with its resource nor in DescribeTags; the older ones are."""
+    listing = Listing(tmp_path / "y")
+    listing.fill(1)
+    resource = f"cr-{0:017x}"
+    listing.call("CreateTags", service="ec2", Resources=[resource], Tags=[{"Key": "new", "Value": "1"}])
+    listing.advance(minutes=4)
+    for lag, keys in ((timedelta(minutes=5), ["n"]), (timedelta(minutes=3), ["n", "new"])):
+        (found,) = listing.describe(lag=lag)["CapacityReservations"]
+        assert [tag["Key"] for tag in found["Tags"]] == keys
+        tags = listing.call("DescribeTags", service="ec2", lag=lag)["Tags"]
+        assert [tag["Key"] for tag in tags] == keys
+    listing.close()
+
+
 def test_tags_are_put_changed_listed_and_taken_off(tmp_path: Path) -> None:
     """By key, by key and value, all of a person's at once; the yard's own stay."""
     listing = Listing(tmp_path / "y")
