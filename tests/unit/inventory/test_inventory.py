@@ -77,12 +77,13 @@ def test_the_picture() -> None:
     """A block of ours, somebody's reservation and plan, an endpoint, and a Region that did not answer."""
     odcr = owned(
         way=Way.ODCR, region="us-west-2", id=ID[:-1] + "1", state="active",
-        instance_type="p4d.24xlarge", count=3, free=3, start=START - 2 * DAY, end=None, zones=("usw2-az1",), tags=(("Name", "ci-runners"),),
+        instance_type="p4d.24xlarge", count=3, free=3, start=START - 2 * DAY, end=None,
+        zones=("usw2-az1",), tags=(("Name", "ci-runners"),),
     )  # fmt: skip
     plan = owned(
         way=Way.TRAINING_PLAN, region="us-west-2", id="inference-1", state="Active",
-        instance_type="ml.p5.48xlarge", count=2, free=1, start=NOW - DAY, end=START + 2 * DAY, zones=("usw2-az2",), targets=("endpoint",),
-        fee=Money(Decimal("9000")), tags=(("team", "a"),),
+        instance_type="ml.p5.48xlarge", count=2, free=1, start=NOW - DAY, end=START + 2 * DAY,
+        zones=("usw2-az2",), targets=("endpoint",), fee=Money(Decimal("9000")), tags=(("team", "a"),),
     )  # fmt: skip
     endpoint = Endpoint(
         "us-west-2", "digits-7k2m", "InService", NOW - timedelta(hours=23), 1, ("arn:x/inference-1",), False
