@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from berth.planner.launch import Launch
 from berth.planner.local_dates import day_end, day_start, read_day, read_instant
 from berth.planner.need import Deployment, Need
 from berth.planner.need_file import FLAGS, NeedError, need_from_flags, read_need
@@ -128,6 +129,64 @@ WRONG = [
     ("count = 1", "[deployment]\nmodel = 'm'\ndata = 'x'", "leave out data"),
     ("count = 1", "[deployment]\nmodel = 'm'\nstartup_timeout = '2h'", "from 60 s to 1 h"),
 ]  # fmt: skip
+
+
+EC2 = """\
+name = "block-1"
+instance_type = "p5.48xlarge"
+count = 3
+duration = "24h"
+target = "instances"
+"""
+
+
+def test_a_need_of_instances_is_read_whole() -> None:
+    """Platform, tags, launch section; any count, since what is sold is each way's own matter."""
+    need = read(
+        EC2
+        + """\
+platform = "Ubuntu Pro"
+[tags]
+team = "a"
+[launch]
+template = "lt-0123456789abcdef0"
+template_version = "$Latest"
+image = "ami-0123456789abcdef0"
+role = "gpu-node"
+subnet = "subnet-0123456789abcdef0"
+"""
+    )
+    assert (need.platform, need.tags, need.count) == ("Ubuntu Pro", (("team", "a"),), 3)
+    assert need.launch == Launch(
+        "lt-0123456789abcdef0", "$Latest", "ami-0123456789abcdef0", "gpu-node", "subnet-0123456789abcdef0"
+    )
+    assert Need.from_json(need.to_json()) == need
+
+
+WRONG_EC2 = [
+    ('instance_type = "ml.p5.48xlarge"', "EC2 calls it 'p5.48xlarge'"),
+    ('platform = "linux"', "need.toml:6: platform: 'linux' is not one of Linux/UNIX"),
+    ("[launch]\nrole = 'x'", "write a template, or an image to launch from"),
+    ("[launch]\nimage = 'ubuntu'", "need.toml:7: launch.image: 'ubuntu' is not valid: an image id"),
+    ("[launch]\nimage = 'ami-01234567'\ntemplate_version = '1'", "names a version of no template"),
+    ("[launch]\ntemplate = 'x y'", "a launch template's id or name"),
+    ("[launch]\ntemplate = 'node'\nsubnet = 'use1-az4'", "like subnet-0123abcd"),
+    ("[tags]\n'aws:x' = 'y'", "tags that begin with aws: are AWS's own"),
+    ("[tags]\nteam = 1", "must be text in quotes"),
+]
+
+
+@pytest.mark.parametrize(("new", "said"), WRONG_EC2, ids=[w[0][:40] for w in WRONG_EC2])
+def test_a_bad_need_of_instances_says_what_would_be_right(new: str, said: str) -> None:
+    """What concerns instances alone."""
+    lines = [line for line in EC2.splitlines() if not line.startswith(new.split(" = ", maxsplit=1)[0] + " =")]
+    assert said in complaint("\n".join(lines) + "\n" + new)
+
+
+def test_what_concerns_instances_is_no_matter_of_sagemaker() -> None:
+    """Platform and launch are refused for an endpoint, with what would be right."""
+    assert "is for target instances" in complaint(GOOD + 'platform = "Ubuntu Pro"')
+    assert "endpoint needs [deployment]" in complaint(GOOD + "[launch]\nimage = 'ami-01234567'")
 
 
 @pytest.mark.parametrize(("old", "new", "said"), WRONG, ids=[w[1][:40] for w in WRONG])
