@@ -2,37 +2,15 @@
 
 from __future__ import annotations
 
-import io
-import json
-import os
 import signal
 import subprocess
 import sys
-import tempfile
-import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from datetime import timedelta
+from collections.abc import Callable
 from decimal import Decimal
-from functools import cache
-from pathlib import Path
 from typing import Any
 
-import botocore.loaders
 import pytest
 
-from berth.cli.main import run
-from berth.terms.instants import parse_instant
-
-NEED = """
-name = "{name}"
-instance_type = "ml.trn1.32xlarge"
-count = 1
-duration = "24h"
-target = "{target}"
-regions = ["us-east-1"]
-{more}
-"""
 ROLE = "arn:aws:iam::123456789012:role/serving"
 ECHO = f"""
 [deployment]
@@ -42,109 +20,7 @@ role = "{ROLE}"
 """
 
 
-one_loader = cache(botocore.loaders.create_loader)
-
-
-@dataclass
-class Ended:
-    """How a command ended."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> dict[str, Any]:
-        """The answer as JSON."""
-        return dict(json.loads(self.out))
-
-    @property
-    def money(self) -> str:
-        """The last line of a failure: one of the three about money."""
-        return self.err.strip().splitlines()[-1]
-
-
-class Berth:
-    """The command line in this process, with the yard's environment and a journal of its own."""
-
-    def __init__(self, yard: Any, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        self.yard = yard
-        self.folder = folder
-        self.capsys = capsys
-        (folder / "model").mkdir()
-        (folder / "model" / "weights").write_text("1")
-
-    def __call__(self, *arguments: str) -> Ended:
-        """Run `berth ARGUMENTS`."""
-        self.capsys.readouterr()
-        code = run(arguments)
-        said = self.capsys.readouterr()
-        return Ended(code, said.out, said.err)
-
-    def environment(self) -> dict[str, str]:
-        """What a child process needs."""
-        keep = {key: value for key, value in os.environ.items() if not key.startswith("AWS_")}
-        return {**keep, **self.yard.environment, "BERTH_HOME": os.environ["BERTH_HOME"]}
-
-    def need(self, name: str, target: str = "endpoint", more: str = "") -> str:
-        """Write a need file; its path."""
-        file = self.folder / f"{name}.toml"
-        file.write_text(NEED.format(name=name, target=target, more=more))
-        return str(file)
-
-    def plan(self, name: str, **said: str) -> dict[str, Any]:
-        """Plan a need; the plan."""
-        ended = self("plan", self.need(name, **said), "--json")
-        assert ended.code == 0, ended.err
-        return ended.json
-
-    def buy(self, name: str, *more: str) -> Ended:
-        """Buy the first choice without asking."""
-        return self("buy", f"{name}#1", "--yes", "--max", "500", *more)
-
-    def open_window(self, name: str) -> None:
-        """Move the yard's clock to a minute after the order's window opens."""
-        start = self("show", name, "--json").json["seen"]["start"]
-        self.yard.clock.set(parse_instant(start) + timedelta(minutes=1))
-
-    def sold(self, name: str) -> list[dict[str, Any]]:
-        """What the yard billed for the need's training plans, once all payments are through."""
-        self.yard.clear_faults()
-        self.yard.clock.advance(minutes=6)
-        return [entry for entry in self.yard.ledger if f"/{name}-" in json.dumps(entry)]
-
-
-@pytest.fixture(scope="module")
-def house() -> Iterator[Any]:
-    """One yard for the tests of this file that need none of their own."""
-    from berth.yard.testing.process import YardProcess
-
-    with tempfile.TemporaryDirectory(prefix="yard-") as folder, YardProcess(Path(folder)) as started:
-        yield started
-
-
-@pytest.fixture
-def berth(
-    house: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Iterator[Berth]:
-    """The command line at the shared yard."""
-    yield from at_yard(house, tmp_path, monkeypatch, capsys)
-    house.clear_faults()
-
-
-def at_yard(
-    yard: Any, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Iterator[Berth]:
-    """Point this process at the yard. AWS's models are read once, not once a command."""
-    monkeypatch.setattr("botocore.session.create_loader", one_loader)
-    for key, value in yard.environment.items():
-        monkeypatch.setenv(key, value)
-    monkeypatch.setenv("BERTH_HOME", str(folder / "home"))
-    monkeypatch.setattr("sys.stdin", io.StringIO())
-    yield Berth(yard, folder, capsys)
-
-
-def test_a_plan_is_bought_once(berth: Berth) -> None:
+def test_a_plan_is_bought_once(berth: Any) -> None:
     """Planned, bought, shown; bought again nothing is spent; books equal ledger."""
     fee = berth.plan("once")["choices"][0]["offer"]["fee"]["amount"]
     first = berth.buy("once", "--json")
@@ -158,7 +34,7 @@ def test_a_plan_is_bought_once(berth: Berth) -> None:
 
 
 @pytest.mark.parametrize("fault", ["lost-reply", "error-after-commit", "malformed-body"])
-def test_a_lost_answer_is_one_plan_found_again(berth: Berth, fault: str) -> None:
+def test_a_lost_answer_is_one_plan_found_again(berth: Any, fault: str) -> None:
     """The answer is lost after the sale: found by name and mark, one call in the yard's log."""
     berth.plan(fault)
     before = len(berth.yard.log_of("CreateTrainingPlan"))
@@ -171,7 +47,7 @@ def test_a_lost_answer_is_one_plan_found_again(berth: Berth, fault: str) -> None
     assert len(berth.yard.log_of("CreateTrainingPlan")) == before + 1
 
 
-def test_lagging_describes_leave_it_unknown(berth: Berth) -> None:
+def test_lagging_describes_leave_it_unknown(berth: Any) -> None:
     """A lost answer, reads 5 minutes late: exit 40, never a second call; known once the clock moved."""
     berth.plan("lag")
     berth.yard.fault("lag", "*")
@@ -187,7 +63,7 @@ def test_lagging_describes_leave_it_unknown(berth: Berth) -> None:
     assert len(berth.sold("lag")) == 1
 
 
-def test_a_plan_that_was_refused_can_be_bought_after(berth: Berth) -> None:
+def test_a_plan_that_was_refused_can_be_bought_after(berth: Any) -> None:
     """Gone between search and purchase: exit 15 and nothing spent; a new plan is then bought."""
     berth.plan("gone")
     berth.yard.fault("gone", "CreateTrainingPlan")
@@ -198,7 +74,7 @@ def test_a_plan_that_was_refused_can_be_bought_after(berth: Berth) -> None:
     assert berth.sold("gone") == []
 
 
-def test_a_moved_price_is_a_decision(berth: Berth) -> None:
+def test_a_moved_price_is_a_decision(berth: Any) -> None:
     """Dearer than planned, though under the cap: exit 15, both prices, nothing spent."""
     berth.plan("dearer")
     berth.yard.fault("price-change", "SearchTrainingPlanOfferings", amount="1.01")
@@ -209,7 +85,7 @@ def test_a_moved_price_is_a_decision(berth: Berth) -> None:
     assert berth.sold("dearer") == []
 
 
-def test_a_failed_payment_leads_to_a_new_name(berth: Berth) -> None:
+def test_a_failed_payment_leads_to_a_new_name(berth: Any) -> None:
     """Payment fails: the order says so, nothing was spent, and the next purchase is order NAME/2."""
     berth.plan("payment")
     berth.yard.fault("payment-failure", "CreateTrainingPlan")
@@ -224,7 +100,7 @@ def test_a_failed_payment_leads_to_a_new_name(berth: Berth) -> None:
     assert second.json["order"] == "payment/2"
 
 
-def test_absent_members_and_unknown_values_are_warnings(berth: Berth) -> None:
+def test_absent_members_and_unknown_values_are_warnings(berth: Any) -> None:
     """After the purchase a strange description is a warning, exit 0."""
     berth.plan("strange")
     absent = "UpfrontFee,TargetResources"
@@ -237,7 +113,7 @@ def test_absent_members_and_unknown_values_are_warnings(berth: Berth) -> None:
     assert len(berth.sold("strange")) == 1
 
 
-def test_without_a_terminal_nothing_is_bought(berth: Berth) -> None:
+def test_without_a_terminal_nothing_is_bought(berth: Any) -> None:
     """Both --yes and --max are needed; neither alone buys."""
     berth.plan("asked")
     assert berth("buy", "asked#1").code == 15
@@ -250,7 +126,7 @@ def test_without_a_terminal_nothing_is_bought(berth: Berth) -> None:
     assert berth.sold("asked") == []
 
 
-def test_again_is_a_second_order(berth: Berth) -> None:
+def test_again_is_a_second_order(berth: Any) -> None:
     """--again buys one more, under a name of its own; NAME/2#1 names it and is safe to repeat."""
     berth.plan("twice")
     assert berth.buy("twice").code == 0
@@ -261,7 +137,7 @@ def test_again_is_a_second_order(berth: Berth) -> None:
     assert len(berth.sold("twice")) == 2
 
 
-def test_deploy_serve_and_clean(berth: Berth) -> None:
+def test_deploy_serve_and_clean(berth: Any) -> None:
     """Refused before Active; then in service on the reservation; cleared up in order, exit 31, then again."""
     berth.plan("serve", more=ECHO)
     assert berth.buy("serve").code == 0
@@ -293,7 +169,7 @@ def test_deploy_serve_and_clean(berth: Berth) -> None:
     assert berth("clean", "serve").code == 0
 
 
-def test_a_model_that_existed_stays(berth: Berth) -> None:
+def test_a_model_that_existed_stays(berth: Any) -> None:
     """--model uses a model of somebody's; clearing up leaves it, and a colleague's endpoint, alone."""
     sagemaker = berth.yard.clients.sagemaker
     sagemaker.create_model(
@@ -309,7 +185,7 @@ def test_a_model_that_existed_stays(berth: Berth) -> None:
     assert [model["ModelName"] for model in sagemaker.list_models()["Models"]] == ["theirs"]
 
 
-def test_a_plan_for_another_target_is_refused_locally(berth: Berth) -> None:
+def test_a_plan_for_another_target_is_refused_locally(berth: Any) -> None:
     """Bought for training jobs: no endpoint call is sent; plans that fit are listed (field fault 16)."""
     berth.yard.seed.plan(name="fits", state="Active", target="endpoint")
     berth.plan("train", target="training-job")
@@ -323,7 +199,7 @@ def test_a_plan_for_another_target_is_refused_locally(berth: Berth) -> None:
     assert after == before
 
 
-def test_run_goes_on_where_it_was(berth: Berth) -> None:
+def test_run_goes_on_where_it_was(berth: Any) -> None:
     """`berth run` ends with a time to wait for; run again then, it deploys; at the end it clears up."""
     file = berth.need("whole", more=ECHO)
     first = berth("run", file, "--yes", "--max", "500")
@@ -341,7 +217,7 @@ def test_run_goes_on_where_it_was(berth: Berth) -> None:
     assert len(berth.sold("whole")) == 1
 
 
-def test_no_other_verb_spends(berth: Berth) -> None:
+def test_no_other_verb_spends(berth: Any) -> None:
     """Every read verb, every --help and a bad need leave no paid call in the log (field fault 9)."""
     before = len(berth.yard.log_of("CreateTrainingPlan"))
     berth.plan("look")
@@ -356,9 +232,11 @@ def test_no_other_verb_spends(berth: Berth) -> None:
     assert len(berth.yard.log_of("CreateTrainingPlan")) == before
 
 
-def test_killed_between_call_and_reply(yard: Any, tmp_path: Path, monkeypatch: Any, capsys: Any) -> None:
+def test_killed_between_call_and_reply(
+    yard: Any, at_yard: Callable[..., Any], until: Callable[..., None]
+) -> None:
     """Kill -9 while the yard stalls its answer: the next run finds the plan and pays nothing."""
-    berth = next(at_yard(yard, tmp_path, monkeypatch, capsys))
+    berth = at_yard(yard)
     berth.plan("killed")
     yard.fault("stall", "CreateTrainingPlan", amount="8")
     child = subprocess.Popen(
@@ -374,11 +252,3 @@ def test_killed_between_call_and_reply(yard: Any, tmp_path: Path, monkeypatch: A
     assert after.code == 0, after.err
     assert len(berth.sold("killed")) == 1
     assert len(yard.log_of("CreateTrainingPlan")) == 1
-
-
-def until(true: Callable[[], bool], limit_s: float = 20) -> None:
-    """Wait for something that another process does."""
-    deadline = time.monotonic() + limit_s
-    while not true():
-        assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(0.02)

@@ -78,8 +78,9 @@ def launch(
     if seen is None:
         raise _not_launched(order, not_shown(order, site.clock.now()))
     blocks = [seen, *(block_by_id(site, order, one) for one in others if one != seen.name)]
+    opened = _opened(site, order, blocks)
     recipe = read_recipe(site, order, said)
-    targets = _open_targets(site, order, blocks, said, recipe)
+    targets = [Target(block, subnet_for(site, order, said, recipe, block)) for block in opened]
     _check_fit(site, order, targets, recipe, count)
     alive = _alive(site, order)
     before = len(alive)
@@ -127,10 +128,8 @@ def until_running(site: Site, order: Order, running: Running) -> Running:
     return Running(running.wanted, tuple(last), running.started)
 
 
-def _open_targets(
-    site: Site, order: Order, blocks: Sequence[SeenReservation], said: Launch, recipe: Recipe
-) -> list[Target]:
-    """The blocks that are open now, each with its subnet. Raises when none is."""
+def _opened(site: Site, order: Order, blocks: Sequence[SeenReservation]) -> list[SeenReservation]:
+    """The blocks that are open now. Raises when none is."""
     now = site.clock.now()
     reasons = {block.name: closed(block, now) for block in blocks}
     opened = [block for block in blocks if not reasons[block.name]]
@@ -138,7 +137,7 @@ def _open_targets(
         raise _not_launched(order, "\n".join(filter(None, reasons.values())))
     for reason in filter(None, reasons.values()):
         site.warn(reason)
-    return [Target(block, subnet_for(site, order, said, recipe, block)) for block in opened]
+    return opened
 
 
 def _check_fit(site: Site, order: Order, targets: Sequence[Target], recipe: Recipe, count: int) -> None:
