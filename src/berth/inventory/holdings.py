@@ -165,13 +165,13 @@ class Holding:
 
     @property
     def who(self) -> str:
-        """Who ordered it: an order of this journal, of another one, or what people's tags say."""
+        """Who ordered it: an order of this journal, one that only the tag names, or what people's tags say."""
         if self.known is not None:
             return f"order {self.known.order}"
         marks = dict(self.owned.tags or ()) if self.owned else {}
         if ORDER_TAG in marks:
             _, _, rest = marks[ORDER_TAG].partition("/")
-            return f"order {rest.removesuffix('/1') or marks[ORDER_TAG]} of another journal"
+            return f"order {rest.removesuffix('/1') or marks[ORDER_TAG]}, by its tag"
         for key in (*OWNERS, "Name"):
             if key in marks:
                 return f"{key}={marks[key]}"

@@ -175,9 +175,9 @@ def test_idle_money_is_the_fees_share_of_what_stands_empty() -> None:
 
 
 WHO = [
-    ((("berth:order", "111122223333/eval/1"),), "order eval of another journal"),
-    ((("berth:order", "111122223333/eval/2"),), "order eval/2 of another journal"),
-    ((("berth:order", "odd"),), "order odd of another journal"),
+    ((("berth:order", "111122223333/eval/1"),), "order eval, by its tag"),
+    ((("berth:order", "111122223333/eval/2"),), "order eval/2, by its tag"),
+    ((("berth:order", "odd"),), "order odd, by its tag"),
     ((("owner", "ada"), ("Name", "x")), "owner=ada"),
     ((), "not ordered by berth here"),
     (None, "not ordered by berth here"),
