@@ -13,10 +13,9 @@ from berth.yard.lifecycle.moves import ENDPOINT, move
 from berth.yard.services.arns import sagemaker_arn
 from berth.yard.services.lag import horizon_us, status_seen
 from berth.yard.services.operation import Call, reads, writes
-from berth.yard.services.sagemaker.endpoint_configs import find_config
 from berth.yard.services.sagemaker.endpoint_life import delete_endpoint_row, fail_endpoint
+from berth.yard.services.sagemaker.kept_requests import ENDPOINT_CONFIGS, MODELS
 from berth.yard.services.sagemaker.listing import list_by_name_or_creation
-from berth.yard.services.sagemaker.models import find_model
 from berth.yard.services.sagemaker.plan_use import check_use, free_instances, in_use, too_many
 from berth.yard.services.sagemaker.quotas import check_endpoint_quota
 from berth.yard.services.sagemaker.tags import tag
@@ -55,7 +54,7 @@ def create_endpoint(call: Call, yard: Yard, tx: Transaction) -> dict[str, Any]:
         raise ServiceError("ValidationException", "DeploymentConfig is not served by this yard.")
     if tx.one("SELECT 1 FROM endpoints WHERE arn = ?", arn) is not None:
         raise ServiceError("ValidationException", f'Cannot create already existing endpoint "{arn}".')
-    config = find_config(call, tx, call.params["EndpointConfigName"])
+    config = ENDPOINT_CONFIGS.find(call, tx, call.params["EndpointConfigName"])
     request = json.loads(config["request"])
     check_endpoint_quota(call, yard, tx, request["ProductionVariants"])
     tx.insert(
@@ -81,7 +80,7 @@ def _add_variant(call: Call, tx: Transaction, arn: str, variant: Mapping[str, An
     plan = check_use(call, tx, variant)
     if plan is not None and variant["InitialInstanceCount"] > free_instances(tx, plan):
         raise too_many(variant["InitialInstanceCount"], free_instances(tx, plan))
-    model = find_model(call, tx, variant["ModelName"])
+    model = MODELS.find(call, tx, variant["ModelName"])
     tx.insert(
         "variants",
         container_key=tx.ids.hex(16), endpoint_arn=arn, name=variant["VariantName"],
