@@ -47,6 +47,40 @@ def test_a_lost_answer_is_one_plan_found_again(berth: Any, fault: str) -> None:
     assert len(berth.yard.log_of("CreateTrainingPlan")) == before + 1
 
 
+@pytest.mark.parametrize("verb", ["buy", "show", "clean", "deploy", "invoke", "run"])
+def test_a_door_that_does_not_open_never_hides_an_order(
+    berth: Any, verb: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bought for all one knows, then the login is wrong: the last line still says what the journal knows."""
+    berth.plan(f"shut-{verb}")
+    berth.yard.fault("lag", "*")
+    berth.yard.fault("lost-reply", "CreateTrainingPlan")
+    assert berth.buy(f"shut-{verb}").code == 40
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wrong")
+    asked = {
+        "buy": ("buy", f"shut-{verb}#1", "--yes", "--max", "500"),
+        "invoke": ("invoke", f"shut-{verb}", "x"),
+        "run": ("run", str(berth.folder / f"shut-{verb}.toml"), "--yes", "--max", "500"),
+    }.get(verb, (verb, f"shut-{verb}"))
+    ended = berth(*asked)
+    assert ended.code == 13, ended.err
+    assert ended.money.startswith(f"not known whether 228.77 USD was paid, order shut-{verb}: do not buy")
+
+
+def test_a_journal_that_cannot_be_used_is_named(berth: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file where the folder should be: every verb says which journal and what to do; nothing is a trace."""
+    blocked = berth.folder / "blocked"
+    blocked.write_text("")
+    need = berth.need("blocked")
+    monkeypatch.setenv("BERTH_HOME", str(blocked))
+    for asked in (("plan", str(need)), ("show",), ("buy", "blocked#1", "--yes", "--max", "500")):
+        ended = berth(*asked)
+        assert ended.code == 1
+        assert f"the journal {blocked}/journal.sqlite cannot be used" in ended.err
+        assert "BERTH_HOME" in ended.err
+        assert ended.money == "nothing was spent"
+
+
 def test_lagging_describes_leave_it_unknown(berth: Any) -> None:
     """A lost answer, reads 5 minutes late: exit 40, never a second call; known once the clock moved."""
     berth.plan("lag")

@@ -11,11 +11,13 @@ import typer
 
 from berth.cli.output import Output, spending_so_far
 from berth.cli.who import enter
-from berth.terms.outcomes import BerthError, ExitCode, Spending
+from berth.terms.outcomes import NOTHING_SPENT, BerthError, ExitCode, Spending, Spent
 from berth.terms.text import plain
 from berth.terms.ways import Way
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from berth.aws.session import Door
     from berth.orders.desk import Desk
     from berth.orders.journal import Journal
@@ -146,27 +148,80 @@ def tell_spending(spending: Spending) -> None:
 
 @contextmanager
 def counter(
-    output: Output, *, profile: str | None, need: str | None = None, regions: Sequence[str] = ()
+    output: Output,
+    *,
+    profile: str | None,
+    need: str | None = None,
+    regions: Sequence[str] = (),
+    about: str | None = None,
 ) -> Iterator[Counter]:
     """Open door and journal; the journal is closed afterwards.
 
     The Regions opened are `regions`, else those that the journal knows of `need`, else the session's own.
+    `about` is the need whose money a failure tells of (None: `need`), also where the door does not open.
     """
-    import sqlite3
-
     from berth.orders.journal import journal_file, open_journal, regions_of
-    from berth.storage.sqlite import NewerSchema
 
     file = journal_file(os.environ)
-    try:
+    about = about or need
+    with journal_trouble(file):
+        if about:
+            _tell_remembered(file, about)
         known = regions_of(file, need) if need and not regions else ()
-        door = enter(output, profile=profile, regions=regions or known)
+    door = enter(output, profile=profile, regions=regions or known)
+    with journal_trouble(file):
         journal = open_journal(file, door.identity.realm)
-    except NewerSchema as problem:
-        raise BerthError(ExitCode.BAD_REQUEST, f"{file}: {problem}") from None
-    except (OSError, sqlite3.Error) as problem:
-        raise BerthError(ExitCode.INTERNAL_ERROR, f"the journal {file} cannot be used: {problem}") from None
     try:
+        with journal_trouble(file):
+            tell_spending(_in_doubt(journal.orders(door.identity.account, about)) if about else NOTHING_SPENT)
         yield Counter(output, door, journal)
     finally:
         journal.close()
+
+
+@contextmanager
+def journal_trouble(file: Path) -> Iterator[None]:
+    """Turn what may go wrong with the journal's file into a BerthError that names it."""
+    import sqlite3
+
+    from berth.storage.sqlite import NewerSchema
+
+    try:
+        yield
+    except NewerSchema as problem:
+        raise BerthError(ExitCode.BAD_REQUEST, f"{file}: {problem}") from None
+    except (OSError, sqlite3.Error) as problem:
+        raise BerthError(
+            ExitCode.INTERNAL_ERROR,
+            f"the journal {file} cannot be used: {problem}",
+            "free what is full or in the way, or name another folder in BERTH_HOME",
+        ) from None
+
+
+def _tell_remembered(file: Path, need: str) -> None:
+    """Tell what the journal knows of the need's money before it is known who asks.
+
+    A login that has expired must not end with "nothing was spent" while the order may have been paid.
+    """
+    from berth.aws.worlds import declared_yard
+    from berth.orders.journal import open_journal
+
+    if not file.exists():
+        return
+    yard = declared_yard(os.environ)
+    journal = open_journal(file, yard.address if yard else "aws")
+    try:
+        orders = journal.orders(None, need)
+    finally:
+        journal.close()
+    doubt = _in_doubt(orders)
+    if doubt is not NOTHING_SPENT:
+        tell_spending(doubt)
+    elif orders:
+        tell_spending(max(orders, key=lambda order: order.changed_at).spending)
+
+
+def _in_doubt(orders: Sequence[Order]) -> Spending:
+    """The money of an order whose outcome is not known; nothing spent where there is none."""
+    doubts = (order.spending for order in orders if order.spending.spent is Spent.NOT_KNOWN)
+    return next(doubts, NOTHING_SPENT)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from berth.cli.desks import journal_trouble
 from berth.cli.needs import TypedNeed, typed_need
 from berth.cli.options import Json, NeedFile, Profile
 from berth.cli.output import Output
@@ -87,16 +88,15 @@ def plan_typed(output: Output, typed: TypedNeed, *, profile: str | None) -> tupl
 def plan_need(output: Output, door: Door, need: Need) -> Plan:
     """Ask every place about `need` and remember the plan, so that `berth buy NAME#1` finds it."""
     import os
+    from contextlib import closing
 
     from berth.orders.journal import journal_file, open_journal
     from berth.sources.survey import survey
 
     made = survey(door, need, _teller(output, len(door.regions)))
-    journal = open_journal(journal_file(os.environ), door.identity.realm)
-    try:
+    file = journal_file(os.environ)
+    with journal_trouble(file), closing(open_journal(file, door.identity.realm)) as journal:
         journal.remember_plan(door.identity.account, need.name, made.to_json(), made.made_at)
-    finally:
-        journal.close()
     return made
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from berth.cli.buy import buy_choice, read_amount, tell_how
+from berth.cli.buy import SAYS, buy_choice, read_amount, tell_how
 from berth.cli.clean import clean_order
 from berth.cli.deploy import bought, deploy_order
 from berth.cli.desks import Counter, Max, Wait, Yes, counter
@@ -51,7 +51,7 @@ def run(
     typed = typed_need(need, {})
     draft = typed.draft()
     cap = read_amount(most)
-    with counter(output, profile=profile, regions=draft.regions) as at:
+    with counter(output, profile=profile, regions=draft.regions, about=draft.name) as at:
         at.door.check_account(draft.account)
         order = latest(at, draft.name, wait=wait) or marked(at, draft)
         if order is None:
@@ -67,11 +67,14 @@ def latest(at: Counter, need: str, *, wait: bool) -> Order | None:
     """
     from berth.cli.show import settled
     from berth.orders.order import OrderState
+    from berth.orders.reconcile import UNSETTLED
 
     orders = at.journal.orders(at.account, need)
     if not orders:
         return None
     order = settled(at, orders[-1], wait=wait)
+    if orders[-1].state in UNSETTLED and order.state is OrderState.BOUGHT:
+        at.output.talk(f"order {order.key}: {SAYS['found']}")
     return None if order.state in {OrderState.REFUSED, OrderState.FAILED} else order
 
 
@@ -138,7 +141,8 @@ def go_on(at: Counter, order: Order, need: Need, *, wait: bool) -> int:
     from berth.orders.order import OrderState
     from berth.orders.purchase import failed
     from berth.orders.seen import Stage
-    from berth.orders.wording import called, reservation_window
+    from berth.orders.shops.shop import NOUNS
+    from berth.orders.wording import reservation_window
     from berth.planner.offers import reclaim_before_end
 
     order, seen = bought(at, order, wait=wait)
@@ -151,7 +155,9 @@ def go_on(at: Counter, order: Order, need: Need, *, wait: bool) -> int:
         return clean_order(at, order, wait=wait)
     if seen is None or seen.stage is not Stage.OPEN:
         state = seen.state if seen else "not shown yet"
-        return _end(at, order, seen, "waiting", f"waiting until {iso(start)}: the {called(order)} is {state}")
+        return _end(
+            at, order, seen, "waiting", f"waiting until {iso(start)}: the {NOUNS[order.offer.way]} is {state}"
+        )
     if order.offer.way is Way.CAPACITY_BLOCK:
         return _launch(at, order, seen, need, wait=wait)
     if need.deployment is None:

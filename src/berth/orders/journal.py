@@ -139,13 +139,14 @@ class Journal:
         row = self._db.execute("SELECT * FROM orders WHERE order_id = ?", (self._id(key),)).fetchone()
         return None if row is None else self._order(row)
 
-    def orders(self, account: str, need: str | None = None) -> tuple[Order, ...]:
-        """The account's orders (of one need, or of all for None), by need and sequence."""
+    def orders(self, account: str | None, need: str | None = None) -> tuple[Order, ...]:
+        """The orders of an account and a need (None: of every one), by need and sequence."""
         rows = self._db.execute(
-            "SELECT * FROM orders WHERE realm = ? AND account = ? ORDER BY need, sequence",
-            (self.realm, account),
+            "SELECT * FROM orders WHERE realm = ?1 AND (?2 IS NULL OR account = ?2)"
+            " AND (?3 IS NULL OR need = ?3) ORDER BY need, sequence",
+            (self.realm, account, need),
         ).fetchall()
-        return tuple(self._order(row) for row in rows if need is None or row["need"] == need)
+        return tuple(self._order(row) for row in rows)
 
     def intend(
         self, key: OrderKey, approval: Approval, *, intent_id: str, holder: str, now: datetime
