@@ -108,6 +108,10 @@ def test_the_row_of_the_block_market_is_the_operating_system() -> None:
     assert none is not None
     assert none.hourly is None
     assert rates(pricing)[1] is None, "plain Linux has no such fee"
+    both = price_list([row("0.336", marketoption="CapacityBlock"), row("61.04", marketoption="OnDemand")])
+    rate, fee = rates(both, platform="Ubuntu Pro")
+    assert fee is not None
+    assert (rate.hourly, fee.hourly) == (Money(Decimal("61.04")), Money(Decimal("0.336")))
     assert (
         "no word of the Price List for Windows with SQL Server"
         in rates(pricing, platform="Windows with SQL Server")[0].note
