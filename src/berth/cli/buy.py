@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from berth.terms.money import Money
 
 _HANDLE = re.compile(r"(?P<need>[^#/\s]+)(?:/(?P<sequence>[1-9]\d{0,5}))?#(?P<number>[1-9]\d{0,3})")
-_SAYS = {
+SAYS = {
     "bought": "bought",
     "found": "found in AWS: it was bought by an earlier call, and is not bought again",
     "elsewhere": "already bought, not from this journal: AWS shows it with this order's mark."
@@ -176,7 +176,7 @@ def say(at: Counter, purchase: Purchase) -> None:
 
 def tell_how(at: Counter, purchase: Purchase) -> None:
     """Say whether it was bought now, found, or known already."""
-    at.output.talk(f"order {purchase.order.key}: {_SAYS[purchase.how]}")
+    at.output.talk(f"order {purchase.order.key}: {SAYS[purchase.how]}")
 
 
 def _approval(plan: Plan, choice: Choice, cap: Money | None) -> Approval:
