@@ -1,5 +1,7 @@
 """The demo: Berth's main job from need to clean account, over real HTTP, against a yard in rehearsal.
 
+Then the story of an answer that is lost (`lost_answer.py`).
+
 Everything below is what a person would type, plus a model that is trained on the spot. Only this
 script moves the yard's clock; `berth` follows it. Nothing reaches AWS: the yard, its S3 and its containers
 are processes of this machine, and they end with the script.
@@ -22,6 +24,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from lost_answer import lost_answer_story
 
 HERE = Path(__file__).resolve().parent
 BERTH = Path(sys.executable).with_name("berth")
@@ -196,7 +200,8 @@ def main() -> int:
             stage.yard("start", "--detach", "--port", "0", "--clock", CLOCK)
             use_environment(stage)
             endpoint_story(stage)
-        except DemoFailed as failure:
+            lost_answer_story(stage)
+        except RuntimeError as failure:
             print(f"\nthe demo failed: {failure}", file=sys.stderr)
             return 1
         finally:

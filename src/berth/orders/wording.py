@@ -108,7 +108,8 @@ def order_lines(order: Order, seen: SeenReservation | None, now: datetime) -> li
     lines.append(f"money    {order.spending.line()}")
     if seen is not None and seen.message:
         lines.append(f"says     {seen.message}")
-    if seen is not None and seen.instances is not None:
+    counted = seen is not None and (seen.instances_free is not None or seen.stage is Stage.OPEN)
+    if seen is not None and seen.instances is not None and counted:
         free = "?" if seen.instances_free is None else str(seen.instances_free)
         lines.append(f"free     {free} of {seen.instances} instances")
     return lines
