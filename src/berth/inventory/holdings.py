@@ -165,7 +165,7 @@ class Holding:
 
     @property
     def who(self) -> str:
-        """Who ordered it: an order of this journal, one that only the tag names, or what people's tags say."""
+        """Who ordered it: an order of this journal, one the tag names, or what people's tags say."""
         if self.known is not None:
             return f"order {self.known.order}"
         marks = dict(self.owned.tags or ()) if self.owned else {}
