@@ -184,7 +184,9 @@ class App:
         if self._rest is None or claim is None:
             return _NOT_AWS
         key = self._keys().get(claim.access_key_id)
-        return await relay_stranger(self._rest, request, claim, key, self._verifier, self._yard.real.now())
+        return await relay_stranger(
+            self._rest, request, claim, key=key, verifier=self._verifier, now=self._yard.real.now()
+        )
 
     # -- who ---------------------------------------------------------------------------------------------
     def _authenticate(

@@ -41,7 +41,7 @@ async def relayed(
 
 
 async def relay_stranger(
-    rest: Rest, request: Request, claim: Claim, key: AccessKey | None, verifier: Verifier, now: datetime
+    rest: Rest, request: Request, claim: Claim, *, key: AccessKey | None, verifier: Verifier, now: datetime
 ) -> Response:
     """A request to a service that the yard knows nothing of: passed on for whoever has a key of the yard."""
     try:

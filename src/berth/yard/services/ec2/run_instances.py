@@ -36,7 +36,7 @@ def run_instances(call: Call, yard: Yard, tx: Transaction) -> dict[str, Any]:
         target = find_target(call, yard, tx, asked)
         subnet = _subnet(asked, target)
         refuse_dry_run(call)
-        rows = _launch(call, yard, tx, asked, target, subnet)
+        rows = _launch(call, yard, tx, asked=asked, target=target, subnet=subnet)
     (answer,) = as_reservations(call, yard, tx, rows)
     return answer
 
@@ -82,7 +82,7 @@ def _launched_before(call: Call, tx: Transaction, asked: LaunchRequest) -> list[
 
 
 def _launch(
-    call: Call, yard: Yard, tx: Transaction, asked: LaunchRequest, target: LaunchTarget, subnet: Shape
+    call: Call, yard: Yard, tx: Transaction, *, asked: LaunchRequest, target: LaunchTarget, subnet: Shape
 ) -> list[Row]:
     """Take the hosts and write the instances; their rows."""
     if target.block is not None and not take_places(tx, target.block["reservation_id"], target.count):
@@ -94,7 +94,9 @@ def _launch(
         client_token=asked.token, request=asked.digest, created_us=tx.now_us,
     )  # fmt: skip
     for index in range(target.count):
-        arn = _add_instance(call, tx, asked, target, subnet, launch_id, index)
+        arn = _add_instance(
+            call, tx, asked=asked, target=target, subnet=subnet, launch_id=launch_id, index=index
+        )
         if target.block is None:
             book_open(tx, yard.calendars, pool=target.pool.key, count=1, holder=arn)
         begin_instance(tx, yard, arn)
@@ -102,7 +104,7 @@ def _launch(
 
 
 def _add_instance(
-    call: Call, tx: Transaction, asked: LaunchRequest, target: LaunchTarget, subnet: Shape, launch_id: str,
+    call: Call, tx: Transaction, *, asked: LaunchRequest, target: LaunchTarget, subnet: Shape, launch_id: str,
     index: int,
 ) -> str:  # fmt: skip
     """One row of an instance, with its tags; its ARN."""

@@ -65,21 +65,30 @@ def _ec2(fleet: Fleet, pool: Pool) -> Iterator[Product]:
         return
     rate = find_rate(fleet.on_demand_rates, pool.hardware, pool.region)
     if rate is not None and pool.shares.on_demand:
-        yield _ec2_product(pool, face.instance_type, "Linux", "OnDemand", rate.usd_per_hour, rate.label)
+        yield _ec2_product(
+            pool, face.instance_type, "Linux", "OnDemand", usd=rate.usd_per_hour, label=rate.label
+        )
     if pool.shares.reservable and pool.self_service:
         yield from _block_surcharges(pool, face.instance_type)
 
 
 def _block_surcharges(pool: Pool, instance_type: str) -> Iterator[Product]:
-    yield _ec2_product(pool, instance_type, "Linux", "CapacityBlock", Decimal(0), "no surcharge for Linux")
+    yield _ec2_product(
+        pool, instance_type, "Linux", "CapacityBlock", usd=Decimal(0), label="no surcharge for Linux"
+    )
     vcpus = vcpus_of(instance_type)
     if vcpus is not None:
         yield _ec2_product(
-            pool, instance_type, "Ubuntu Pro", "CapacityBlock", vcpus * UBUNTU_PRO_PER_VCPU, REHEARSAL_PRICE
+            pool,
+            instance_type,
+            "Ubuntu Pro",
+            "CapacityBlock",
+            usd=vcpus * UBUNTU_PRO_PER_VCPU,
+            label=REHEARSAL_PRICE,
         )
 
 
-def _ec2_product(pool: Pool, name: str, system: str, market: str, usd: Decimal, label: str) -> Product:
+def _ec2_product(pool: Pool, name: str, system: str, market: str, *, usd: Decimal, label: str) -> Product:
     attributes = {
         **_place(pool.region),
         "servicecode": EC2_CODE,
