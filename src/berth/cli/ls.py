@@ -13,14 +13,9 @@ from berth.cli.output import Output
 from berth.terms.outcomes import BerthError, ExitCode
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from berth.inventory.holdings import Known
     from berth.inventory.join import Inventory, RegionAnswer
     from berth.orders.order import Order
-    from berth.planner.offers import Offer
-    from berth.terms.money import Money
-    from berth.workloads.report import Report
 
 
 def register(app: typer.Typer) -> None:
@@ -84,7 +79,8 @@ def _known(at: Counter, order: Order) -> Known | None:
     if order.reservation_arn is None:
         return None
     offer = order.offer
-    report = make_report(order, at.journal.events(order.key), at.door.clock.now())
+    events, launches = at.journal.events(order.key), at.journal.launches(order.key)
+    report = make_report(order, events, at.door.clock.now(), launches)
     is_plan = offer.way is Way.TRAINING_PLAN
     return Known(
         order=str(order.key),
@@ -97,16 +93,8 @@ def _known(at: Counter, order: Order) -> Known | None:
         count=offer.count,
         zones=offer.zones,
         target=offer.target,
-        idle=_idle(offer, report, at.door.clock.now()),
+        idle=report.idle_money,
     )
-
-
-def _idle(offer: Offer, report: Report, now: datetime) -> Money | None:
-    """The money that went by idle. What others launched into a block that has begun is not known."""
-    from berth.terms.ways import Way
-
-    begun = now >= offer.paid_window.start
-    return None if begun and offer.way is Way.CAPACITY_BLOCK else report.idle_money
 
 
 def _teller(output: Output, regions: int) -> Callable[[RegionAnswer], None]:
