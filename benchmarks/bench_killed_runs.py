@@ -49,7 +49,7 @@ def main() -> None:
         f"{done} runs, {killed} kills before the end, {in_doubt} times in doubt about money afterwards;"
         f" one run with its kills and its check takes {statistics.median(spent):.1f} s"
     )
-    verdicts.check(done == RUNS, f"{RUNS} runs killed twice, each with one sale and nothing left over ({done} done)")
+    verdicts.check(done == RUNS, f"{RUNS} runs killed twice: one sale each, nothing left over ({done} done)")
     verdicts.finish()
 
 
