@@ -71,7 +71,7 @@ def test_a_block_for_a_day_in_80_columns(here: YardProcess, berth: Berth) -> Non
         "BEST block-1#1 capacity block $1,146.17 up front, no refund, no cancel",
         "pays from 20 h 50 min of use: 86.8 % of the 24 h paid, 88.6 % of the 23 h 30 min you can use",
         "Wed 2 11:30-Thu 3 11:30 23:30 1,146.17 6.097",
-        "55.04/h on-demand, live, AWS Price List",
+        "55.04/h on-demand, live, the rehearsal's Price List",
         "BUY berth buy block-1#1 --max 1146.17",
     ):
         assert said in words(out)

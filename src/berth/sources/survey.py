@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from berth.aws.session import Door
@@ -143,13 +143,19 @@ class _Survey:
     def hear(self, heard: Heard) -> None:
         """Keep an answer, and rank what is there if it is time."""
         if isinstance(heard, Rates):
-            self.rates += heard.hourly
+            self.rates += [self._with_origin(rate) for rate in heard.hourly]
             self.fees += heard.fees
         elif isinstance(heard, OwnedAnswer):
             self.owned.append(heard)
         else:
             self.answers.append(heard)
             self.told(heard, self._ranked() if heard.offers else None)
+
+    def _with_origin(self, rate: HourlyRate) -> HourlyRate:
+        """What a rehearsal tells is no price of AWS's, and its source must not read as if it were."""
+        if not rate.live or self.door.identity.rehearsal is None:
+            return rate
+        return replace(rate, source=f"the rehearsal's {rate.source.removeprefix('AWS ')}")
 
     def _ranked(self) -> Plan | None:
         at = self.door.clock.elapsed()
