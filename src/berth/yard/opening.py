@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +12,6 @@ from berth.storage.sqlite import connect, migrate
 from berth.terms.clock import Clock
 from berth.terms.ids import IdSource
 from berth.terms.instants import from_micros, to_micros
-from berth.terms.window import Window
 from berth.yard.assembly import Yard
 from berth.yard.data_folder import DataFolder
 from berth.yard.engines.engine import Engine, EngineRefused, Report
@@ -203,17 +203,28 @@ def _pool_numbers(tx: Transaction, fleet: Fleet) -> PoolNumbers:
 def _calendars(tx: Transaction, fleet: Fleet) -> FleetCalendars:
     """What is promised from now on, counted again from the rows."""
     calendars = FleetCalendars(fleet, tx.now)
-    for row in tx.all("SELECT * FROM bookings WHERE end_us > ? OR end_us IS NULL", tx.now_us):
-        if row["pool"] not in fleet.pools:
-            raise FleetChanged(
-                f"the fleet file has no pool {row['pool']}, of which {row['holder']} holds hosts"
-            )
-        if row["end_us"] is None:
-            calendars.commit_open(row["pool"], from_micros(row["start_us"]), row["count"])
-            continue
-        window = Window(from_micros(row["start_us"]), from_micros(row["end_us"]))
-        calendars.commit(row["pool"], row["face"], window, row["count"])
+    sold: defaultdict[tuple[str, str | None], list[tuple[int, int, int]]] = defaultdict(list)
+    for pool, face, start_us, end_us, count in tx.all(
+        "SELECT pool, face, start_us, end_us, count FROM bookings WHERE end_us > ?", tx.now_us
+    ):
+        sold[pool, face].append((start_us, end_us, count))
+    running = tx.all("SELECT pool, start_us, count FROM bookings WHERE end_us IS NULL")
+    _check_pools(tx, fleet, {pool for pool, _ in sold} | {row["pool"] for row in running})
+    for (pool, face), promises in sold.items():
+        calendars.commit_all(pool, face, promises)
+    for row in running:
+        calendars.commit_open(row["pool"], from_micros(row["start_us"]), row["count"])
     return calendars
+
+
+def _check_pools(tx: Transaction, fleet: Fleet, promised: Set[str]) -> None:
+    """Raises FleetChanged when hosts of a pool are promised that the fleet file lacks."""
+    for pool in sorted(promised - fleet.pools.keys()):
+        row = tx.one(
+            "SELECT holder FROM bookings WHERE pool = ? AND (end_us > ? OR end_us IS NULL)", pool, tx.now_us
+        )
+        assert row is not None
+        raise FleetChanged(f"the fleet file has no pool {pool}, of which {row['holder']} holds hosts")
 
 
 def _zone_names(fleet: Fleet) -> Callable[[str, str], ZoneNames]:

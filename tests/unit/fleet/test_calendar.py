@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from berth.terms.instants import to_micros
 from berth.terms.window import Window
 from berth.yard.fleet.calendar import (
     HORIZON_DAYS,
@@ -19,6 +21,7 @@ from berth.yard.fleet.calendar import (
     day_at,
     day_start,
     slot_at,
+    slots_at,
     slots_of,
 )
 
@@ -227,3 +230,37 @@ def test_what_fits_never_oversells(limit: int, asks: list[tuple[int, int, int]])
         else:
             assert recount.max(*slots_of(window)) + count > limit
     assert recount.max(slot_at(at(0)), slot_at(at(120))) <= limit
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.lists(
+        st.tuples(st.integers(-200, 360_000), st.integers(1, 30_000), st.integers(1, 9)),
+        min_size=1, max_size=12,
+    ),
+    st.integers(0, 300),
+)  # fmt: skip
+def test_many_windows_at_once_are_the_same_as_one_by_one(
+    asks: list[tuple[int, int, int]], days_later: int
+) -> None:
+    """Windows before the base, past the horizon and across either end included, now and after days have
+    passed."""
+    single, whole = PoolCalendar(NOW), PoolCalendar(NOW)
+    windows = [(Window(at(0, start), at(0, start + length)), count) for start, length, count in asks]
+    for window, count in windows:
+        single.commit(window, count)
+    starts, ends = (
+        np.array([to_micros(edge(window)) for window, _ in windows])
+        for edge in (lambda window: window.start, lambda window: window.end)
+    )
+    whole.commit_all(*slots_at(starts, ends), np.array([count for _, count in windows]))
+    for now in (NOW, NOW + timedelta(days=days_later)):
+        single.roll_to(now)
+        whole.roll_to(now)
+        assert whole.committed_max_from(now) == single.committed_max_from(now)
+        base = day_at(now)
+        assert (whole.committed_max_for_days(base, 1, HORIZON_DAYS)
+                == single.committed_max_for_days(base, 1, HORIZON_DAYS)).all()  # fmt: skip
+        for window, _ in windows:
+            if window.end > single.base:
+                assert whole.committed_max(window) == single.committed_max(window)

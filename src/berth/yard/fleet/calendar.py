@@ -30,6 +30,7 @@ _DAY_OFFSET = 23  # 11:30 UTC is the 23rd slot of a UTC day
 _FOR_EVER = 2**62  # a slot that no change lies behind
 
 Counts = npt.NDArray[np.int32]
+Longs = npt.NDArray[np.int64]
 
 
 def slot_at(instant: datetime) -> int:
@@ -55,6 +56,12 @@ def slot_start(instant: datetime) -> datetime:
 def slots_of(window: Window) -> tuple[int, int]:
     """First slot and the slot after the last that `window` touches: rounded outwards, never inwards."""
     return slot_at(window.start), -((EPOCH - window.end) // SLOT)
+
+
+def slots_at(starts_us: Longs, ends_us: Longs) -> tuple[Longs, Longs]:
+    """`slots_of` for many windows, whose ends are microseconds since 1970-01-01T00:00Z."""
+    slot_us = SLOT // timedelta(microseconds=1)
+    return starts_us // slot_us, -(-ends_us // slot_us)
 
 
 def day_after(instant: datetime) -> int:
@@ -145,6 +152,18 @@ class PoolCalendar:
     def commit(self, window: Window, count: int) -> None:
         """Count `count` hosts as committed in `window`. What lies before the base is not kept."""
         self._change(*slots_of(window), count)
+
+    def commit_all(self, first: Longs, last: Longs, counts: Longs) -> None:
+        """Commit many windows in one pass: the slots [first, last) of each, and its count; see `slots_at`."""
+        size, end = self._slots.size, self._end_slot
+        changes = np.zeros(size + 1, dtype=np.int64)
+        np.add.at(changes, np.clip(first - self._first_slot, 0, size), counts)
+        np.subtract.at(changes, np.clip(last - self._first_slot, 0, size), counts)
+        self._slots += changes[:size].cumsum().astype(np.int32)
+        self._days = self._slots.reshape(HORIZON_DAYS, SLOTS_PER_DAY).max(axis=1)
+        for number in np.flatnonzero(last > end):
+            self._change_beyond(int(first[number]), int(counts[number]))
+            self._change_beyond(int(last[number]), -int(counts[number]))
 
     def release(self, window: Window, count: int) -> None:
         """Take back a commit of the same window and count, or what is left of it from `window.start` on.
