@@ -231,6 +231,26 @@ def test_the_cheapest_that_fits_is_bought_and_not_the_first(blocks: Blocks) -> N
     assert blocks.sold() == []
 
 
+def test_an_immediate_block_moves_with_the_clock(blocks: Blocks) -> None:
+    """Ten minutes later it starts later and costs less, at the same rate; forty minutes later it is gone."""
+    plan = blocks.plan("now", more='latest_end = "2040-01-01T00:00Z"')
+    choice = next(one for one in plan["choices"] if one["offer"]["starts_at_once"])
+    approved = Decimal(choice["offer"]["fee"]["amount"])
+    blocks.yard.clock.advance(minutes=40)
+    late = blocks("buy", f"now#{choice['number']}", "--yes", "--max", "9000")
+    assert late.code == 15, late.err
+    assert "the offer is gone" in late.err
+    plan = blocks.plan("now", more='latest_end = "2040-01-01T00:00Z"')
+    choice = next(one for one in plan["choices"] if one["offer"]["starts_at_once"])
+    approved = Decimal(choice["offer"]["fee"]["amount"])
+    blocks.yard.clock.advance(minutes=10)
+    bought = blocks("buy", f"now#{choice['number']}", "--yes", "--max", "9000", "--json")
+    assert bought.code == 0, bought.err
+    assert bought.json["seen"]["start"] > choice["offer"]["segments"][0]["start"]
+    (paid,) = blocks.sold()
+    assert approved - 10 < paid < approved
+
+
 def test_a_failed_payment_leads_to_the_next_order(blocks: Blocks) -> None:
     """Payment fails: nothing was spent, and the next purchase is order NAME/2 with a mark of its own."""
     blocks.plan("payment")

@@ -128,10 +128,13 @@ def _check_owned(at: Counter, made: Plan) -> None:
     key = OrderKey(at.account, made.need.name, 1)
     if made.reuse is None or made.reuse.owned.tag(ORDER_TAG) == key.mark:
         return
+    how = "berth puts nothing into it, since it did not buy it: use it with AWS's own tools"
+    if made.reuse.owned.way is Way.CAPACITY_BLOCK:
+        how = f"to run in it, mark it with the tag {ORDER_TAG}={key.mark} and run again"
     raise BerthError(
         ExitCode.DECISION_NEEDED,
-        f"{made.reuse.owned.id} is owned already and covers the need at no new cost; nothing was bought."
-        f" To run in it, mark it with the tag {ORDER_TAG}={key.mark} and run again",
+        f"{made.reuse.owned.id} is owned already and covers the need at no new cost; nothing was bought:"
+        f" {how}",
         f"berth buy {made.need.handle(1)} buys all the same",
     )
 
