@@ -26,7 +26,12 @@ from berth.workloads.preflight import check_order, check_target, check_window
 from berth.workloads.sites import Site
 
 STARTING = frozenset({"Creating", "Updating", "SystemUpdating", "RollingBack", "absent"})
+SETTLED = frozenset({"InService", "Failed", "OutOfService", "Deleting", "UpdateRollbackFailed"})
+"""The other words of SageMaker's EndpointStatus (API reference, DescribeEndpoint, read 2026-11)."""
+_USELESS = frozenset({"Failed", "OutOfService", "Deleting"})
 _ENDED = frozenset({Stage.OVER, Stage.FAILED})
+UNCLEAR_S = 60.0
+"""Real seconds for which an endpoint's state is looked for while no answer can be understood."""
 LONGEST_S = 3 * 3600.0
 """Real seconds until an endpoint must be in service: an hour of start-up limit, and what comes before it."""
 
@@ -61,13 +66,7 @@ def deploy(
     step = make_endpoint(site, order, recipe)
     status, answer = _until_settled(site, order, recipe.endpoint_name)
     if status != "InService":
-        reason = plain(answer.get("FailureReason") or "no reason given", 1024)
-        raise BerthError(
-            ExitCode.BOUGHT_NOT_LAUNCHED,
-            f"endpoint {recipe.endpoint_name} is {status}: {reason}",
-            f"berth clean {order.key}, then deploy again",
-            order.spending,
-        )
+        raise _not_serving(order, recipe.endpoint_name, status, answer)
     if step.state is not StepState.MADE:
         site.put(order, step, StepState.MADE)
     _say_what_it_runs_on(site, answer)
@@ -120,15 +119,42 @@ def _data_url(site: Site, order: Order, data: str | None, storage: Callable[[], 
     return url
 
 
+def _not_serving(order: Order, name: str, status: str, answer: Mapping[str, Any]) -> BerthError:
+    """Why the endpoint is not known to serve. Clearing up is advised only where nothing can be serving."""
+    if status not in SETTLED | STARTING:
+        return BerthError(
+            ExitCode.INCOMPLETE,
+            f"endpoint {name} was accepted, and its state could not be read ({status}): it may be in service",
+            f"berth show {order.key} looks again; so does the same command, which makes nothing twice",
+            order.spending,
+        )
+    reason = plain(answer.get("FailureReason") or "no reason given", 1024)
+    clear = f"berth clean {order.key}, then deploy again"
+    return BerthError(
+        ExitCode.BOUGHT_NOT_LAUNCHED,
+        f"endpoint {name} is {status}: {reason}",
+        clear if status in _USELESS else f"berth show {order.key}: it may serve yet, so nothing is removed",
+        order.spending,
+    )
+
+
 def _until_settled(site: Site, order: Order, name: str) -> tuple[str, Mapping[str, Any]]:
+    """The endpoint's status once it is settled; what no answer told within UNCLEAR_S is returned as it is."""
     told: set[str] = set()
+    clear_at = site.clock.elapsed()
 
     def look() -> tuple[str, Mapping[str, Any]]:
+        nonlocal clear_at
         status, answer = endpoint_status(site, order, name)
+        if status in SETTLED | STARTING:
+            clear_at = site.clock.elapsed()
         if status not in told:
             site.talk(f"endpoint {name}: {status}")
             told.add(status)
         return status, answer
+
+    def settled(seen: tuple[str, Mapping[str, Any]]) -> bool:
+        return seen[0] in SETTLED or site.clock.elapsed() - clear_at >= UNCLEAR_S
 
     def standing(seen: tuple[str, Mapping[str, Any]]) -> None:
         if seen[0] == "absent":
@@ -139,14 +165,7 @@ def _until_settled(site: Site, order: Order, name: str) -> tuple[str, Mapping[st
     def known(seen: tuple[str, Mapping[str, Any]]) -> tuple[datetime, ...]:
         return (site.clock.now(),)  # a start takes minutes: look tightly all the time
 
-    return wait_for(
-        look,
-        lambda seen: seen[0] not in STARTING and not seen[0].startswith("unreadable"),
-        site.clock,
-        known=known,
-        standing=standing,
-        limit_s=LONGEST_S,
-    )
+    return wait_for(look, settled, site.clock, known=known, standing=standing, limit_s=LONGEST_S)
 
 
 def _say_what_it_runs_on(site: Site, answer: Mapping[str, Any]) -> None:

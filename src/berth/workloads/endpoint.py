@@ -125,12 +125,15 @@ def endpoint_status(site: Site, order: Order, name: str) -> tuple[str, Mapping[s
 
 
 def stray_variants(endpoint: Mapping[str, Any], reservation_arn: str) -> list[str]:
-    """Which variants run on something else than the reservation. What is not shown proves nothing."""
+    """Which variants run on something else than the reservation.
+
+    What is not shown, or is no ARN, proves nothing: an endpoint is deleted for what this finds.
+    """
     said = []
     for variant in endpoint.get("ProductionVariants") or []:
         shown = variant.get("CapacityReservationConfig") if isinstance(variant, Mapping) else None
         arn = shown.get("MlReservationArn") if isinstance(shown, Mapping) else None
-        if arn is not None and arn != reservation_arn:
+        if str(arn or "").startswith("arn:") and arn != reservation_arn:
             said.append(f"variant {variant.get('VariantName')} uses {arn}")
     return said
 

@@ -258,7 +258,50 @@ def test_absent_members_break_nothing(rented: Yard, member: str) -> None:
     try:
         rented.deploy()
     except BerthError as error:
-        assert error.exit_code is ExitCode.BOUGHT_NOT_LAUNCHED  # noqa: PT017 - the only other end
+        assert error.exit_code is ExitCode.INCOMPLETE  # noqa: PT017 - the only other end
+    assert rented.sagemaker.deleted == []
+
+
+@pytest.mark.parametrize("said", [None, "never-heard-of"])
+@pytest.mark.parametrize("times", [3, None])
+def test_a_state_that_cannot_be_read_is_looked_for_again(
+    rented: Yard, said: str | None, times: int | None
+) -> None:
+    """Unreadable answers are passed over; where none can be read, nobody is told to remove what may serve."""
+    left = [times]
+
+    def garble(kind: str, answer: dict[str, Any]) -> dict[str, Any]:
+        if kind != "endpoint" or left[0] == 0:
+            return answer
+        left[0] = None if left[0] is None else left[0] - 1
+        return {k: v for k, v in (answer | {"EndpointStatus": said}).items() if v is not None}
+
+    rented.sagemaker.change = garble
+    if times is not None:
+        assert rented.deploy() == rented.name
+        return
+    with pytest.raises(BerthError) as caught:
+        rented.deploy()
+    assert caught.value.exit_code is ExitCode.INCOMPLETE
+    assert "may be in service" in caught.value.message
+    assert "berth show" in (caught.value.next_step or "")
+    assert "clean" not in f"{caught.value.message} {caught.value.next_step}"
+    rented.sagemaker.change = lambda kind, answer: answer
+    assert rented.deploy() == rented.name
+
+
+def test_a_garbled_reservation_deletes_nothing(rented: Yard) -> None:
+    """A reservation's ARN that is none proves nothing about where the endpoint runs."""
+
+    def garble(kind: str, answer: dict[str, Any]) -> dict[str, Any]:
+        if kind == "endpoint":
+            answer["ProductionVariants"][0]["CapacityReservationConfig"]["MlReservationArn"] = (
+                "never-heard-of"
+            )
+        return answer
+
+    rented.sagemaker.change = garble
+    assert rented.deploy() == rented.name
     assert rented.sagemaker.deleted == []
 
 
