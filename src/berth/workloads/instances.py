@@ -15,7 +15,8 @@ from berth.orders.seen import instant, listed, text
 from berth.terms.instants import iso
 from berth.workloads.sites import Site
 
-BLOCK_LIFECYCLE = "capacity-block"
+OTHER_LIFECYCLES = frozenset({"spot", "scheduled"})
+"""EC2's words for instances that were bought otherwise than from a block (API reference, read 2026-11)."""
 ENDED = frozenset({"terminated"})
 ENDING = frozenset({"shutting-down"}) | ENDED
 _PAGE = 1000
@@ -51,10 +52,13 @@ class Instance:
         return self.state in ENDING
 
     def strays(self, blocks: Sequence[str]) -> str:
-        """Why it does not run in one of `blocks`; '' when it does. What is left out of two proves nothing."""
-        if self.block is not None and self.block not in blocks:
+        """Why it does not run in one of `blocks`; '' when it does, or when nothing proves that it does not.
+
+        What is left out of two members proves nothing, nor does a word that EC2 is not known to use.
+        """
+        if self.block is not None and self.block.startswith("cr-") and self.block not in blocks:
             return f"{self.id} runs in {self.block}"
-        if self.lifecycle is not None and self.lifecycle != BLOCK_LIFECYCLE:
+        if self.lifecycle in OTHER_LIFECYCLES:
             return f"{self.id} is a {self.lifecycle} instance"
         if self.block is None and self.lifecycle is None:
             return f"{self.id} shows no block, as an instance on demand does"

@@ -270,18 +270,22 @@ def _read_back(site: Site, order: Order, alive: Sequence[Instance], named: Seque
     is judged by what RunInstances answered.
     """
     wanted = {one.id: one for one in alive}
-    shown: dict[str, Instance] = {}
+    blocks = [*named, *(record.block for record in site.journal.launches(order.key))]
+    said_before: dict[str, str] = {}
     for look in range(READ_BACKS):
-        found, stopped = instances_of(site, order)
-        shown = {one.id: one for one in found if one.id in wanted}
-        if (stopped is None and len(shown) == len(wanted)) or look == READ_BACKS - 1:
+        described, stopped = instances_of(site, order)
+        shown = {one.id: one for one in described if one.id in wanted}
+        found = list((wanted | shown).values())
+        said = {one.id: why for one in found if (why := one.strays(blocks))}
+        settled = stopped is None and len(shown) == len(wanted) and said in ({}, said_before)
+        if settled or look == READ_BACKS - 1:
             break
+        said_before = said
         site.clock.sleep(READ_BACK_S)
     if len(shown) < len(wanted):
         site.warn(f"EC2 describes {len(shown)} of {len(wanted)} instances so far; writes may show late")
-    found = list((wanted | shown).values())
-    blocks = [*named, *(record.block for record in site.journal.launches(order.key))]
-    strays = {one.id: said for one in found if (said := one.strays(blocks))}
+    # One answer may be garbled: what is ended was told to run elsewhere by two in a row.
+    strays = {one: why for one, why in said.items() if said_before.get(one) == why}
     if strays:
         raise _alarm(site, order, strays)
     return [one for one in found if not one.is_ending]

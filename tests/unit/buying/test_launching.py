@@ -240,6 +240,30 @@ def test_an_instance_outside_the_block_is_an_alarm(rented: Rented, change: dict[
     assert rented.ec2.running == []
 
 
+@pytest.mark.parametrize(
+    ("change", "answers"),
+    [
+        ({"CapacityReservationId": None, "InstanceLifecycle": None}, 2),
+        ({"CapacityReservationId": "cr-another"}, 2),
+        ({"CapacityReservationId": "never-heard-of"}, 1000),
+        ({"InstanceLifecycle": "never-heard-of"}, 1000),
+    ],
+)
+def test_a_garbled_answer_ends_nothing(rented: Rented, change: dict[str, Any], answers: int) -> None:
+    """One description that says otherwise, or words that EC2 does not use, end no instance."""
+    rented.launch()
+    left = [answers]
+
+    def garble(answer: dict[str, Any]) -> dict[str, Any]:
+        left[0] -= 1
+        said = answer | change if left[0] >= 0 else answer
+        return {k: v for k, v in said.items() if v is not None}
+
+    rented.ec2.change = garble
+    assert len(rented.launch().instances) == 2
+    assert len(rented.ec2.running) == 2
+
+
 def test_an_instance_that_we_did_not_launch_is_never_ended(rented: Rented) -> None:
     """With our mark and on demand, but not from this journal: an alarm, and a person decides."""
     rented.launch()
