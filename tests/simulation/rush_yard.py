@@ -65,9 +65,14 @@ class RushYard:
         self.acknowledged += told.acknowledged
         return told
 
+    def warm(self) -> None:
+        """One purchase of each kind: the first of a process reads AWS's models and takes much longer."""
+        self.rush(4, clients=1)
+
     # -- kills -------------------------------------------------------------------------------------------
     def kill_once(self, many: int, within_s: tuple[float, float], draw: random.Random) -> Told:
         """`kill -9` at a random moment of a rush, then start again on the same folder."""
+        self.warm()
         sent = self.next_asks(many)
         requests = self.requests(sent)
         moment = draw.uniform(*within_s)
