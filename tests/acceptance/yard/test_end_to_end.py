@@ -22,8 +22,7 @@ def plan(shared: YardProcess) -> str:
 
 
 def test_a_plan_by_the_clock(yard: YardProcess) -> None:
-    """Search, buy, Pending, Scheduled, Active, Expired; the counters; the ledger; the target that was bought.
-    Search, buy, Pending, Scheduled, Active, Expired; the counters; the ledger; the target that was bought."""
+    """Search, buy, Pending, Scheduled, Active, Expired; the counters; the ledger; the target."""
     client = yard.clients.sagemaker
     offer = offers(client)[0]
     (capacity,) = offer["ReservedCapacityOfferings"]
