@@ -125,8 +125,14 @@ def _end(made: Plan) -> int:
     """The exit code: done, or a failure that says which kind."""
     from berth.planner.choose import places_asked, unanswered
 
-    if made.choices or made.reuse:
+    if made.best or made.reuse:
         return _end_of_choice(made)
+    if made.choices:
+        raise BerthError(
+            ExitCode.INCOMPLETE,
+            "what fits is on sale, and no price of it is known: unknown never leads and is never bought",
+            "ask again",
+        )
     if not made.answers:
         raise _nothing_to_ask(made)
     if not unanswered(made):

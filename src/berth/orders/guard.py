@@ -65,7 +65,7 @@ def chosen(plan: Plan, number: int) -> Choice:
         raise BerthError(
             ExitCode.BAD_REQUEST, f"the plan of {plan.need.name} has no choice {number}; it has {has}"
         )
-    if choice.offer.offering_id is None or choice.offer.fee is None:
+    if choice.offer.offering_id is None or choice.cost.fee is None:
         raise BerthError(
             ExitCode.BAD_REQUEST,
             f"{plan.need.handle(number)} ({choice.offer.way}) cannot be bought, or its price is not known",

@@ -78,7 +78,9 @@ def make_plan(
         rejected=rejected,
         pay_as_you_go=_pay_lines(need, choices, judged, usable_rates),
         verdicts=judged,
-        incomplete=any(not a.is_complete for a in heard) or any(a.trouble for a in has),
+        incomplete=any(not a.is_complete for a in heard)
+        or any(a.trouble for a in has)
+        or (bool(choices) and choices[0].cost.fee is None),
         owned=owned_choices(has, need, now),
         unread=tuple(f"{a.region} {a.way}: {a.trouble}" for a in has if a.trouble),
     )
@@ -156,11 +158,12 @@ def _each_once(offers: Iterable[Offer]) -> Iterator[Offer]:
 
 
 def _preference(need: Need, offer: Offer, cost: OfferCost) -> tuple[object, ...]:
-    """Known totals first, then cheap, then what needs no opt-in, early, long, then the Regions as the need
-    names them. The rest of the key makes the order total.
+    """Known totals first, then known fees, then cheap, then what needs no opt-in, early, long, then the
+    Regions as the need names them. The rest of the key makes the order total.
     """
     return (
         cost.total is None,
+        cost.fee is None,
         cost.total.currency if cost.total else "",
         cost.total.amount if cost.total else Decimal(0),
         any(s.zone_type == "local-zone" for s in offer.segments),

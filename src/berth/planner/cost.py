@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -19,6 +20,7 @@ from berth.terms.ways import Way
 # operating system surcharge, a placeholder), not a bargain. AWS itself claims at most 75 % off (blog of
 # 2026-05-07).
 IMPLAUSIBLE_SHARE = Decimal("0.10")
+_CURRENCY = re.compile("[A-Z]{3}")  # ISO 4217
 _RATE_STEP = Decimal("0.001")
 
 
@@ -271,6 +273,8 @@ def _doubt(offer: Offer, floor: Money | None) -> str:
         return "the service named no price"
     if offer.fee.amount <= 0:
         return f"the service named a price of {offer.fee}"
+    if not _CURRENCY.fullmatch(offer.fee.currency):
+        return f"the service named a price in {offer.fee.currency}, which is no currency"
     paid_hours = offer.paid_hours * offer.count
     hourly = Money(offer.fee.amount / paid_hours, offer.fee.currency) if paid_hours else None
     if hourly is not None and known_or_none(hourly, floor) is None:

@@ -101,8 +101,8 @@ class Plan:
 
     @property
     def best(self) -> Choice | None:
-        """The first choice, or None when nothing fits."""
-        return self.choices[0] if self.choices else None
+        """The first choice, or None when nothing fits whose price is known: what is unknown never leads."""
+        return self.choices[0] if self.choices and self.choices[0].cost.fee is not None else None
 
     @property
     def reuse(self) -> OwnedChoice | None:

@@ -84,10 +84,13 @@ def _choice_rows(choice: Choice, need: Need, currency: str) -> list[str]:
     window = window_text(offer.paid_window, fixed=need.start is not None)
     left = f"{choice.number:<3}{label(offer.way):<15}{place(offer) + ' ':<10}{window}"
     total = amount(cost.total, currency)
-    rows = [_columns(left, clock_hours(cost.usable), total, amount(cost.per_accelerator_hour, currency, 3))]
+    cells = (clock_hours(cost.usable), total, amount(cost.per_accelerator_hour, currency, 3))
+    rows = [_columns(left, *cells)]
+    if len(rows[0]) > WIDTH:  # a long zone id stands in a line of its own
+        rows = [left.removesuffix(window).rstrip(), _columns(f"{'':<28}{window}", *cells)]
     for segment in offer.segments if len(offer.segments) > 1 else ():
         where = segment.zone_id or segment.zone_name or "zone unknown"
-        rows.append(f"{'':<18}{where:<10}{window_text(segment.window, fixed=False)}")
+        rows.append(f"{'':<18}{where + ' ':<10}{window_text(segment.window, fixed=False)}")
     return rows
 
 

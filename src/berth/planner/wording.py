@@ -158,9 +158,7 @@ def _best_lines(plan: Plan, best: Choice) -> list[str]:
     handle = plan.need.handle(best.number)
     way = best.offer.way.value.replace("-", " ")
     fee, total = best.cost.fee, best.cost.total
-    price = "price unknown: cannot be bought"
-    if fee is not None:
-        price = f"{money_text(fee)} {_when_paid(best)}, no refund, no cancel"
+    price = f"{money_text(fee)} {_when_paid(best)}, no refund, no cancel"
     head = f"{'ELSE' if plan.reuse else 'BEST':<{HANG}}{handle}  {way}"
     lines = [f"{head}  {price}"] if len(head) + 2 + len(price) <= WIDTH else [head, " " * HANG + price]
     if best.offer.way is Way.CAPACITY_BLOCK and best.offer.offering_id:
@@ -230,7 +228,11 @@ def _rate(hourly: Money | None) -> str:
 # -- nothing fits ------------------------------------------------------------------------------------------
 def _nothing_lines(plan: Plan) -> list[str]:
     seen = len(plan.rejected)
-    if seen:
+    if plan.choices:
+        fits = f"{_offers(len(plan.choices))} {'fits' if len(plan.choices) == 1 else 'fit'}"
+        doubt = plan.choices[0].cost.doubt
+        lines = hung(f"{fits}, and no price is known ({doubt}): unknown is never bought", "NONE")
+    elif seen:
         lines = hung(f"{_offers(seen)} seen, none fits", "NONE")
     elif unanswered(plan):
         lines = hung("no offer was seen, but not every place answered: ask again", "NONE")
@@ -311,7 +313,9 @@ def _spot_lines(plan: Plan, best: Choice) -> list[str]:
 def _buy_lines(plan: Plan, best: Choice) -> list[str]:
     if best.cost.fee is None:
         return []
-    command = f"berth buy {plan.need.handle(best.number)} --max {exact_amount(best.cost.fee)}"
+    fee = best.cost.fee
+    most = exact_amount(fee) if fee.currency == "USD" else f"'{exact_amount(fee)} {fee.currency}'"
+    command = f"berth buy {plan.need.handle(best.number)} --max {most}"
     told = "asks, re-reads the fee, buys once"
     line = f"{'BUY':<{HANG}}{command}"
     if len(line) + 2 + len(told) <= WIDTH:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -16,6 +17,7 @@ from berth.planner.cost import HourlyRate
 from berth.planner.offers import Offer, Query, reclaim_before_end
 from berth.planner.plan import Plan
 from berth.planner.queries import boundary_after, boundary_before, training_plan_queries
+from berth.planner.wording import plan_text
 from berth.terms.money import Money
 from berth.terms.ways import Target, Way
 
@@ -69,6 +71,32 @@ def test_a_price_that_cannot_be_is_unknown_and_never_leads(
     assert plan.choices[0].fee == Money(Decimal("650.00"))
     assert plan.choices[1].cost.total is None
     assert plan.choices[1].cost.doubt
+
+
+@pytest.mark.parametrize("fee", [None, "0", "0.24"])
+def test_what_has_no_known_price_is_no_best(
+    fee: str | None, a_need: Make, an_offer: Make, an_answer: Make, rates: Rates, now: datetime
+) -> None:
+    """The only offer, and its price is not known: nothing leads, the plan is incomplete, nothing to buy."""
+    plan = make_plan(a_need(), [an_answer(an_offer(fee))], rates, now)
+    assert (len(plan.choices), plan.best, plan.incomplete) == (1, None, True)
+    text = plan_text(plan, "REHEARSAL")
+    assert "NONE   1 offer fits, and no price is known" in text
+    assert "BEST" not in text
+    assert "berth buy" not in text
+
+
+@pytest.mark.parametrize(("currency", "line"), [("CNY", "--max '228.77 CNY'"), ("never-he", None)])
+def test_another_currency_is_bought_in_its_own_and_an_unknown_one_never(
+    currency: str, line: str | None, a_need: Make, an_offer: Make, an_answer: Make, now: datetime
+) -> None:
+    """`--max` names the currency of the fee; what is no currency is no price."""
+    offer = an_offer(None)
+    plan = make_plan(a_need(), [an_answer(replace(offer, fee=Money(Decimal("228.77"), currency)))], (), now)
+    text = plan_text(plan, "REHEARSAL")
+    assert (plan.best is not None) == (line is not None)
+    assert ("BUY" in text) == (line is not None)
+    assert line is None or line in text
 
 
 def test_an_implausible_rate_is_unknown(

@@ -73,6 +73,21 @@ def test_no_line_is_wider_than_80_columns(
     assert max(map(len, terms_text(make_plan(need, [], rates, now).verdicts).splitlines())) <= 80
 
 
+def test_long_zone_ids_keep_their_columns(
+    a_need: Make, an_offer: Make, an_answer: Make, rates: Rates, now: datetime
+) -> None:
+    """A zone id of any length is told apart from the window, within 80 columns."""
+    offers = [
+        an_offer("1234567.89", count=64, zone="use1-abcd12-az12"),
+        an_offer("1234568.89", count=64, zone="never-heard-of", offering_id="tpo-2"),
+    ]
+    need = a_need(count=64, start=None)
+    lines = plan_text(make_plan(need, [an_answer(*offers)], rates, now), HEADER).splitlines()
+    assert [line for line in lines if len(line) > 80] == []
+    for zone in ("use1-abcd12-az12", "never-heard-of"):
+        assert any(f"{zone} " in f"{line} " for line in lines), "\n".join(lines)
+
+
 def test_what_never_pays_says_so(
     a_need: Make, an_offer: Make, an_answer: Make, rates: Rates, now: datetime
 ) -> None:
