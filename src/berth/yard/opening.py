@@ -204,8 +204,10 @@ def _calendars(tx: Transaction, fleet: Fleet) -> FleetCalendars:
     """What is promised from now on, counted again from the rows."""
     calendars = FleetCalendars(fleet, tx.now)
     sold: defaultdict[tuple[str, str | None], list[tuple[int, int, int]]] = defaultdict(list)
+    # Nearly all rows are wanted (`forget_past` drops the old ones): reading the table in its own order, without
+    # its index (`+`), is twice as fast.
     for pool, face, start_us, end_us, count in tx.all(
-        "SELECT pool, face, start_us, end_us, count FROM bookings WHERE end_us > ?", tx.now_us
+        "SELECT pool, face, start_us, end_us, count FROM bookings WHERE +end_us > ?", tx.now_us
     ):
         sold[pool, face].append((start_us, end_us, count))
     running = tx.all("SELECT pool, start_us, count FROM bookings WHERE end_us IS NULL")
