@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from berth.aws.guards import into_block
+from berth.orders.journal import LostRace
 from berth.orders.order import OrderKey
 from berth.orders.steps import StepState
 from berth.planner.launch import Launch
@@ -325,6 +327,27 @@ def test_what_is_not_ours_stays(rented: Rented) -> None:
     assert rented.clean() == (f"instance {first}",)
     assert any(second in said and "left alone" in said for said in rented.world.warnings)
     assert sorted(rented.ec2.running) == sorted([second, "i-theirs"])
+
+
+def test_a_filter_that_is_not_obeyed_ends_nobody_elses(rented: Rented) -> None:
+    """Whatever EC2 (or what plays it) answers to the filter, only what carries our mark is ours."""
+    rented.launch()
+    first, _ = rented.ec2.running
+    rented.ec2.instances["i-theirs"] = {**rented.ec2.instances[first], "InstanceId": "i-theirs", "Tags": []}
+    everybody = lambda **_: {"Reservations": [{"Instances": list(rented.ec2.instances.values())}]}  # noqa: E731
+    rented.ec2.describe_instances = everybody  # type: ignore[method-assign]
+    rented.clean()
+    assert rented.ec2.running == ["i-theirs"]
+
+
+def test_two_processes_cannot_begin_the_same_launch(rented: Rented) -> None:
+    """A number is begun once: the second process is told, and its parameters replace nothing."""
+    rented.launch()
+    (record,) = rented.world.journal.launches(rented.order.key)
+    now = rented.world.clock.now()
+    with pytest.raises(LostRace):
+        rented.world.journal.put_launch(rented.order.key, replace(record, state=StepState.BEGUN), now)
+    assert rented.world.journal.launches(rented.order.key) == (record,)
 
 
 def test_a_standing_clock_does_not_hold_clearing_up(rented: Rented) -> None:
