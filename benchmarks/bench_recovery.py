@@ -19,6 +19,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -26,6 +27,7 @@ from berth.terms.instants import to_micros
 from berth.yard.testing.process import YardProcess
 from filling import HOUR_US, FilledBlock, fill
 from harness import ROOT, Verdicts, machine, spread, versions
+from servers import Server
 
 SEED = 20261130
 FLEET = ROOT / "tests" / "simulation" / "rush.toml"
@@ -78,8 +80,18 @@ def first_answer(port: int, request: bytes, found: list[float]) -> None:
             time.sleep(0.005)
 
 
-def timed_start(yard: YardProcess) -> tuple[float, float]:
-    """Seconds to the first answer of an API call, and to ready."""
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Seconds on the clock from the process's start to the first answer and to ready; of the processor until
+    then."""
+
+    answer: float
+    ready: float
+    cpu: float
+
+
+def timed_start(yard: YardProcess) -> Start:
+    """Start the yard, and ask until it answers."""
     port = int(yard.url.rsplit(":", 1)[1])
     request = f"POST / HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
     answered: list[float] = []
@@ -88,8 +100,10 @@ def timed_start(yard: YardProcess) -> tuple[float, float]:
     asking.start()
     yard.start()
     ready = time.perf_counter() - begun
+    assert yard.process is not None
+    cpu = Server(port, yard.process.pid).cpu_s()
     asking.join()
-    return answered[0] - begun, ready
+    return Start(answered[0] - begun, ready, cpu)
 
 
 def played(store: Path, present: int) -> tuple[list[float], list[float], int, int]:
@@ -123,6 +137,8 @@ def main() -> None:
         YardProcess(Path(name), fleet=FLEET, clock="real") as yard,
     ):
         store = yard.folder.store
+        yard.kill()
+        empty = timed_start(yard)
         yard.stop()
         begun, present = time.perf_counter(), now_us()
         fill(store, live(options.reservations, present), options.events)
@@ -140,17 +156,18 @@ def main() -> None:
         ends = present / 1e6 + SOON_AFTER_S + SOON_WITHIN_S + 0.007 * SOON + 2
         time.sleep(max(0.0, ends - time.time()))
         late, down, wrong, missing = played(store, present)
-    report(times, late, down, wrong, missing)
+    report(empty, times, late, down, wrong, missing)
 
 
 def report(
-    times: list[tuple[float, float]], late: list[float], down: list[float], wrong: int, missing: int
+    empty: Start, times: list[Start], late: list[float], down: list[float], wrong: int, missing: int
 ) -> None:
     """Figures and pass lines."""
-    ready = [one for _, one in times]
+    ready = [one.ready for one in times]
     print(
-        f"{len(times)} starts: first answer {spread([one for one, _ in times], 2)} s,"
-        f" ready {spread(ready, 2)} s"
+        f"{len(times)} starts: first answer {spread([one.answer for one in times], 2)} s,"
+        f" ready {spread(ready, 2)} s, of the processor {spread([one.cpu for one in times], 2)} s;"
+        f" an empty yard: ready {empty.ready:.2f} s, of the processor {empty.cpu:.2f} s"
     )
     p99 = sorted(late)[int(len(late) * 0.99)] if late else float("inf")
     if down:
