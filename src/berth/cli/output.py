@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import sys
+import termios
 import textwrap
 from collections.abc import Mapping
 from typing import Any, TextIO
@@ -88,6 +90,10 @@ class Output:
                 "a question has to be answered and there is no terminal to ask it on",
                 "add --yes --max AMOUNT to decide beforehand",
             )
+        # What was typed before the question is shown is no answer to it. A stream that only says that it is a
+        # terminal holds nothing back.
+        with contextlib.suppress(io.UnsupportedOperation):
+            termios.tcflush(self._stdin.fileno(), termios.TCIFLUSH)
         self._stderr.write(f"{plain(question)} [y/N] ")
         self._stderr.flush()
         return self._stdin.readline().strip().lower() in {"y", "yes"}

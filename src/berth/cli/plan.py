@@ -123,7 +123,7 @@ def _text(door: Door, made: Plan, *, ways: bool) -> str:
 
 def _end(made: Plan) -> int:
     """The exit code: done, or a failure that says which kind."""
-    from berth.planner.choose import places_asked, unanswered
+    from berth.planner.choose import doubtful_regions, places_asked, unanswered
 
     if made.best or made.reuse:
         return _end_of_choice(made)
@@ -141,6 +141,9 @@ def _end(made: Plan) -> int:
             "every place answered, and nothing that fits is on sale",
             "widen the need: other Regions, a later end, another start",
         )
+    mistyped = doubtful_regions(made)
+    if mistyped and {a.region for a in made.answers} == {a.region for a in unanswered(made)}:
+        raise BerthError(ExitCode.BAD_REQUEST, "\n".join(mistyped), "write Regions like us-east-1")
     code = _one_refusal(made)
     if code is not None:
         raise BerthError(code, "no place answered the question", "the table above says why, place by place")

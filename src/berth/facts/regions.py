@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import dataclass
 from functools import cache
 
@@ -41,6 +42,11 @@ def region(code: str) -> Region | None:
 def regions(partition: str | None = None) -> tuple[Region, ...]:
     """All Regions of a partition (`aws`, `aws-us-gov`, ...); None = of every partition."""
     return tuple(r for r in _by_code().values() if partition in (None, r.partition))
+
+
+def regions_near(code: str) -> tuple[str, ...]:
+    """Up to three codes that look like `code`, the most alike first: what a mistyped one may mean."""
+    return tuple(difflib.get_close_matches(code, list(_by_code()), 3, 0.7))
 
 
 def zones_offering(instance_type: str, code: str) -> tuple[str, ...] | None:

@@ -9,6 +9,7 @@ from decimal import Decimal
 
 from berth.facts.instance_types import instance_type
 from berth.facts.list_prices import highest_hourly
+from berth.facts.regions import region, regions_near
 from berth.planner.cost import (
     HourlyRate,
     OfferCost,
@@ -282,6 +283,15 @@ def places_asked(plan: Plan) -> tuple[int, int]:
 def unanswered(plan: Plan) -> tuple[PlaceAnswer, ...]:
     """The places that did not answer in full."""
     return tuple(a for a in plan.answers if not a.is_complete)
+
+
+def doubtful_regions(plan: Plan) -> tuple[str, ...]:
+    """A sentence for each Region that did not answer and the table of Regions lacks: mistyped, or new."""
+    codes = dict.fromkeys(a.region for a in unanswered(plan) if region(a.region) is None)
+    near = {code: ", ".join(regions_near(code)) for code in codes}
+    return tuple(
+        f"{code} is no known Region" + (f"; near: {near[code]}" if near[code] else "") for code in codes
+    )
 
 
 def only_outcome(plan: Plan) -> PlaceOutcome | None:

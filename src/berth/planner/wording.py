@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from berth.facts.instance_types import instance_type
-from berth.planner.choose import places_asked, unanswered
+from berth.planner.choose import doubtful_regions, places_asked, unanswered
 from berth.planner.cost import BreakEven
 from berth.planner.need import Need
 from berth.planner.offers import PlaceAnswer, PlaceOutcome, hours_of
@@ -74,7 +74,8 @@ def _need_lines(plan: Plan) -> list[str]:
     asked, places = places_asked(plan)
     if unanswered(plan):
         searched = f"INCOMPLETE, {asked} of {places} {_regions(plan)} searched"
-        return lines + hung(f"{searched}: {_outcomes(plan)}", "Asked")
+        lines += hung(f"{searched}: {_outcomes(plan)}", "Asked")
+        return lines + [line for said in doubtful_regions(plan) for line in hung(said)]
     told = f"{asked} of {places} {'place' if places == 1 else 'places'} asked" if places else "nobody asked"
     if len(lines[-1]) + 2 + len(told) <= WIDTH:
         lines[-1] = f"{lines[-1]:<{WIDTH - len(told)}}{told}"

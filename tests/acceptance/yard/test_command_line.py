@@ -240,6 +240,8 @@ def test_stop_and_start_again(berth_yard: Shell) -> None:
     """Stopped in order; started again without --fleet and --clock it is the same yard at the same time."""
     before = json.loads(berth_yard("status", "--json").out)
     assert berth_yard("stop").out == f"the yard on {berth_yard.data} has stopped\n"
+    process = Path(f"/proc/{before['pid']}/stat")
+    assert not process.exists() or ") Z " in process.read_text()
     assert berth_yard("status").code == ExitCode.USAGE
     assert not (berth_yard.data / "admin.sock").exists()
     assert berth_yard("start", "--detach", "--port", "0").code == 0

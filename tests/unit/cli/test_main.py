@@ -5,9 +5,11 @@ from __future__ import annotations
 import errno
 import io
 import json
+import os
 import shlex
 import subprocess
 import sys
+import termios
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -239,3 +241,22 @@ def test_help_loads_nothing_heavy() -> None:
     assert ended.returncode == 0, ended.stderr
     for verb in command_line.VERBS:
         assert f"\n  {verb} " in ended.stdout
+
+
+@pytest.mark.parametrize(("typed", "agreed"), [("n\n", False), ("yes\n", True)])
+def test_what_was_typed_before_a_question_is_no_answer(
+    typed: str, agreed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A yes that waits in the terminal before money is asked about is thrown away."""
+    person, terminal = os.openpty()
+    flush = termios.tcflush
+
+    def flushed(descriptor: int, queue: int) -> None:
+        flush(descriptor, queue)
+        os.write(person, typed.encode())
+
+    monkeypatch.setattr(termios, "tcflush", flushed)
+    os.write(person, b"y\n")
+    with os.fdopen(terminal) as stdin, os.fdopen(os.dup(terminal), "w") as stderr:
+        assert Output(stdin=stdin, stderr=stderr).ask("Buy it?") is agreed
+    os.close(person)

@@ -88,6 +88,15 @@ def test_long_zone_ids_keep_their_columns(
         assert any(f"{zone} " in f"{line} " for line in lines), "\n".join(lines)
 
 
+def test_a_region_that_is_none_is_told_with_those_near(a_need: Make, an_answer: Make, now: datetime) -> None:
+    """A mistyped Region reads like a refusal of the credentials: the text says what it may mean."""
+    refused = an_answer(region="us-east-1a", outcome="not-allowed", detail="AuthFailure")
+    text = plan_text(make_plan(a_need(regions=("us-east-1a",)), [refused], (), now), HEADER)
+    assert "us-east-1a is no known Region; near: us-east-1" in text
+    known = an_answer(region="us-east-1", outcome="not-allowed", detail="AuthFailure")
+    assert "no known Region" not in plan_text(make_plan(a_need(), [known], (), now), HEADER)
+
+
 def test_what_never_pays_says_so(
     a_need: Make, an_offer: Make, an_answer: Make, rates: Rates, now: datetime
 ) -> None:

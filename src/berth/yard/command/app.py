@@ -100,8 +100,9 @@ def stop(data: Data = None) -> None:
     from berth.yard.command.start import wait_until_gone
 
     folder = _folder(data)
+    pid = int(_ask(data, "GET", "/status")["pid"])
     _ask(data, "POST", "/stop")
-    wait_until_gone(folder)
+    wait_until_gone(folder, pid)
     typer.echo(f"the yard on {folder.path} has stopped")
 
 

@@ -122,17 +122,30 @@ def _why(folder: DataFolder, begun: int) -> str:
     return lines[-1] if lines else "the yard ended without a word"
 
 
-def wait_until_gone(folder: DataFolder) -> None:
-    """Wait until the stopped yard has let go of its folder. Raises BerthError after a minute."""
+def wait_until_gone(folder: DataFolder, pid: int) -> None:
+    """Wait until the stopped yard has let go of its folder and its process `pid` has ended.
+
+    Raises BerthError after a minute.
+    """
     deadline = time.monotonic() + GONE_LIMIT_S
-    while True:
-        try:
-            os.close(folder.lock())
-        except FolderInUse:
-            if time.monotonic() > deadline:
-                raise BerthError(
-                    ExitCode.INTERNAL_ERROR, f"the yard on {folder.path} has not ended yet"
-                ) from None
-            time.sleep(0.01)
-        else:
-            return
+    while _holds(folder) or _lives(pid):
+        if time.monotonic() > deadline:
+            raise BerthError(ExitCode.INTERNAL_ERROR, f"the yard on {folder.path} has not ended yet")
+        time.sleep(0.01)
+
+
+def _holds(folder: DataFolder) -> bool:
+    try:
+        os.close(folder.lock())
+    except FolderInUse:
+        return True
+    return False
+
+
+def _lives(pid: int) -> bool:
+    """Whether the process runs; one that has ended and waits for its parent to notice does not (proc(5))."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return stat.rpartition(")")[2].split()[0] not in {"Z", "X"}
