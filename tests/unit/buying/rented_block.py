@@ -125,6 +125,9 @@ class FakeEc2:
     def describe_subnets(self, **request: Any) -> Mapping[str, Any]:
         """DescribeSubnets by id, or the default one of a zone."""
         ids = request.get("SubnetIds") or [self.default_subnet]
+        if "Filters" in request:
+            asked = {one["Name"]: one["Values"] for one in request["Filters"]}
+            assert asked == {"availability-zone-id": ["use1-az4"], "default-for-az": ["true"]}
         if ids == [None]:
             return {"Subnets": []}
         if ids[0] not in self.subnets:
