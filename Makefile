@@ -34,7 +34,7 @@ test-clients: install ## the acceptance with the AWS CLI and the JavaScript SDK 
 	@"$(PYTHON)" tools/install.py awscli js
 	$(VENV) -m pytest -n 2 -m clients
 
-demo: install ## a reserved endpoint from plan to clean account, in a rehearsal
+demo: install ## a reserved endpoint from plan to clean account, and a lost answer, in a rehearsal
 	@$(VENV) examples/demo/demo.py
 
 bench: install ## every benchmark, one after the other (minutes)
