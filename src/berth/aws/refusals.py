@@ -228,5 +228,7 @@ def _unanswered(error: BotoCoreError | ResponseParserError) -> Refusal:
         return Refusal(Kind.UNREACHABLE, code, message, may_have_happened=False)
     if isinstance(error, ReadTimeoutError | ConnectionClosedError | HTTPClientError):
         return Refusal(Kind.UNREACHABLE, code, message, may_have_happened=True)
+    if isinstance(error, ResponseParserError):
+        message = message.partition(" Further retries may succeed")[0]  # what follows is the whole answer
     # Whatever else botocore raises may come after the request left (an answer that it cannot parse).
     return Refusal(Kind.UNCLASSIFIED, code, message, may_have_happened=True)

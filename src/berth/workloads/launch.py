@@ -200,10 +200,8 @@ def _finish_begun(site: Site, order: Order, alive: list[Instance]) -> list[Insta
 def _launch_into(site: Site, order: Order, target: Target, recipe: Recipe, missing: int) -> list[Instance]:
     """One launch of up to `missing` instances into the block; what it started, [] when it is full."""
     free = target.block.instances_free
-    most = missing if free is None else min(missing, free)
-    if most <= 0:
-        site.talk(f"{target.block.name} is full")
-        return []
+    # None free may be what was seen last, of a block that cannot be read now: EC2 knows.
+    most = min(missing, free) if free else missing
     for _ in range(TRIES):
         number = len(site.journal.launches(order.key)) + 1
         token = launch_token(order.key, target.block.name, number)

@@ -50,6 +50,11 @@ def not_shown(order: Order, now: datetime) -> str:
     return f"AWS does not show the Capacity Block of order {order.key}, so nothing is launched into it"
 
 
+_NO_IMAGE = (
+    "no image is named, and no launch template that has one: --image, --template, or the need's [launch]"
+)
+
+
 def misfits(
     block: SeenReservation,
     recipe: Recipe,
@@ -68,7 +73,7 @@ def misfits(
         _platform(block, recipe),
         _zone(block, subnet),
         _tenancy(block, recipe),
-        "" if recipe.image or recipe.template else "no image is named, and no launch template that has one",
+        "" if recipe.image or recipe.template else _NO_IMAGE,
     ]
     return [sentence for sentence in found if sentence]
 

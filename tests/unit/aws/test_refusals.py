@@ -87,6 +87,10 @@ def test_an_answer_that_cannot_be_parsed_is_no_botocore_error() -> None:
     assert not issubclass(ResponseParserError, BotoCoreError)
     assert issubclass(ResponseParserError, CALL_ERRORS)
     assert refusal_of(ResponseParserError("garbage")).may_have_happened
+    said = "Unable to parse response (line 2), invalid XML received. Further retries may succeed: b'<a><b>'"
+    assert refusal_of(ResponseParserError(said)).message == said.partition(" Further")[0], (
+        "not the answer itself"
+    )
 
 
 def test_remote_text_is_made_safe() -> None:

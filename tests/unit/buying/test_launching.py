@@ -187,6 +187,13 @@ def test_a_full_block_says_how_many_run(rented: Rented) -> None:
     assert len(rented.ec2.running) == 1
 
 
+def test_a_block_that_was_full_when_seen_last_is_asked(rented: Rented) -> None:
+    """What was seen may be old: EC2 is asked, and says itself when no place is free."""
+    last = replace(rented.seen(), instances_free=0)
+    running = launch(rented.site(), rented.world.order(), last, SAID)
+    assert running.started == 2
+
+
 def test_a_lost_answer_is_repeated_by_its_token(rented: Rented) -> None:
     """The same token and the same parameters give the same instances, also while EC2 does not show them."""
     rented.ec2.fault = "lost"
