@@ -99,9 +99,9 @@ def _amount(money: Money | None) -> str:
 def _row(what: str, name: str, state: str, time: str, idle: str) -> str:
     """One line of columns; a name or state that does not fit moves what follows to the next line."""
     head = f" {what:<9}{plain(name, 69)}"
-    tail = f"{plain(state, 40):<{_STATE}}{time:<{_TIME}}"
-    left = f"{head:<{10 + _ID}}{tail.rstrip() if not idle else tail}"
-    if len(head) < 10 + _ID and len(left) + len(idle) <= WIDTH:
+    tail = f"{plain(state, 30) + ' ':<{_STATE}}{time:<{_TIME}}"
+    left = f"{head:<{10 + _ID}}{tail.rstrip()}"
+    if len(head) < 10 + _ID and len(left) + bool(idle) + len(idle) <= WIDTH:
         return f"{left}{idle.rjust(WIDTH - len(left))}".rstrip()
     return f"{head}\n{(' ' * 10 + tail).ljust(WIDTH - len(idle))}{idle}".rstrip()
 

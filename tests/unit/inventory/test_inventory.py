@@ -216,3 +216,15 @@ def test_nothing_is_wider_than_80_columns_and_nothing_writes_to_the_terminal() -
     text = inventory_text(found)
     assert "\x1b" not in text
     assert [line for line in text.splitlines() if len(line) > 80 and " " in line.strip()] == []
+
+
+@pytest.mark.parametrize("idle", ["0", "224.36", "1224.36", "208602.58"])
+def test_columns_never_run_together(idle: str) -> None:
+    """The longest countdown and a long state beside any amount: told apart, in 80 columns."""
+    now = START + timedelta(minutes=20)
+    waits = known(idle=Money(Decimal(idle)))
+    shown = inventory(shows(owned(state="UpdateRollbackFailed")), journal=(waits,), now=now)
+    text = inventory_text(shown)
+    assert " UpdateRollbackFailed usable for 23 h 10 min " in text
+    assert f" {Decimal(idle):,.2f} USD" in text
+    assert max(map(len, text.splitlines())) <= 80
