@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any
 
+from berth.aws.permissions import SENT
 from berth.terms.outcomes import BerthError, ExitCode
 
 # Calls that commit money, with no or only a partial way back. The first four carry no client token.
@@ -36,7 +37,7 @@ _READS = re.compile(r"(Describe|List|Get|Search|Head|BatchDescribe|BatchGet|Invo
 
 class Power(Enum):
     """What a client may do: only read; also create and delete what carries no fee, and run instances in a
-    Capacity Block (see `into_block`); also pay."""
+    Capacity Block (see `into_block`); also pay. None may send what no verb is listed with (`permissions`)."""
 
     READ = "read"
     LAUNCH = "launch"
@@ -44,6 +45,8 @@ class Power(Enum):
 
     def allows(self, operation: str) -> bool:
         """Whether `operation` (AWS's name) may be sent."""
+        if operation not in SENT:
+            return False
         if self is Power.BUY:
             return True
         if self is Power.LAUNCH:
@@ -77,9 +80,7 @@ def guard(power: Power) -> Callable[..., None]:
         if power is Power.LAUNCH and into_block(model.name, params):
             return
         if not power.allows(model.name):
-            raise BerthError(
-                ExitCode.INTERNAL_ERROR,
-                f"{model.name} was refused before it was sent: this client may only {power.value}",
-            )
+            why = f"this client may only {power.value}" if model.name in SENT else "no verb is listed with it"
+            raise BerthError(ExitCode.INTERNAL_ERROR, f"{model.name} was refused before it was sent: {why}")
 
     return refuse

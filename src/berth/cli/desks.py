@@ -160,7 +160,8 @@ def counter(
     The Regions opened are `regions`, else those that the journal knows of `need`, else the session's own.
     `about` is the need whose money a failure tells of (None: `need`), also where the door does not open.
     """
-    from berth.orders.journal import journal_file, open_journal, regions_of
+    from berth.orders.holder import this_process
+    from berth.orders.journal import Who, journal_file, open_journal, regions_of
 
     file = journal_file(os.environ)
     about = about or need
@@ -170,7 +171,7 @@ def counter(
         known = regions_of(file, need) if need and not regions else ()
     door = enter(output, profile=profile, regions=regions or known)
     with journal_trouble(file):
-        journal = open_journal(file, door.identity.realm)
+        journal = open_journal(file, door.identity.realm, who=Who(door.identity.arn, this_process()))
     try:
         with journal_trouble(file):
             tell_spending(_in_doubt(journal.orders(door.identity.account, about)) if about else NOTHING_SPENT)

@@ -19,7 +19,7 @@ from berth.cli.output import failure_lines, spending_so_far
 from berth.terms.outcomes import BerthError, ExitCode, Spending, Spent
 from berth.terms.settings import SettingsError
 
-VERBS = ("plan", "buy", "deploy", "launch", "invoke", "show", "ls", "clean", "run")
+VERBS = ("plan", "buy", "deploy", "launch", "invoke", "show", "ls", "clean", "run", "audit", "policy")
 
 app = typer.Typer(
     name="berth",

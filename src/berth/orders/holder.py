@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 import socket
 from pathlib import Path
 from typing import Protocol
@@ -66,3 +67,12 @@ class Processes:
         except PermissionError:
             return "here"
         return "here"
+
+
+def this_process() -> str:
+    """This process for people: `ada@host, process 4711`."""
+    try:
+        user = pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:  # a user id without a name, as in many containers
+        user = f"user {os.getuid()}"
+    return f"{user}@{socket.gethostname()}, process {os.getpid()}"

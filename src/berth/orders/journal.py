@@ -15,18 +15,17 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from berth.orders.journal_file import journal_file, opened
 from berth.orders.launches import Launch
 from berth.orders.names import reservation_name
 from berth.orders.order import MOVES, Approval, Look, Order, OrderKey, OrderState
 from berth.orders.rows import approval_texts, launch_from, launch_values, order_from, step_from
 from berth.orders.steps import Step, StepKind, StepState
 from berth.planner.offers import Offer, money_from_json
-from berth.storage.home import berth_home
-from berth.storage.sqlite import connect, migrate
 from berth.terms.instants import from_micros, to_micros
 from berth.terms.money import Money
 
-MIGRATIONS = "berth.orders.migrations"
+__all__ = ["Event", "Journal", "LostRace", "OrderTaken", "Who", "journal_file", "open_journal"]
 
 Around = Callable[[str], None]
 """Told before and after each commit (`intend:before`, `intend:after`); a simulation stops there."""
@@ -58,27 +57,28 @@ class Event:
     detail: str
 
 
-def journal_file(environ: Mapping[str, str]) -> Path:
-    """Where the journal lies: `journal.sqlite` in the client's folder."""
-    return berth_home(environ) / "journal.sqlite"
+@dataclass(frozen=True, slots=True)
+class Who:
+    """Who writes: the caller's ARN as STS told it, and user, machine and process. None: not known."""
+
+    caller: str | None = None
+    process: str | None = None
 
 
-def open_journal(file: Path, realm: str, around: Around = _nothing) -> Journal:
+NOBODY = Who()
+
+
+def open_journal(file: Path, realm: str, around: Around = _nothing, who: Who = NOBODY) -> Journal:
     """Open the journal at `file`, making its folder (mode 0700) and the file (0600) when they are missing.
 
-    `realm` is `aws` or a yard's address: orders of a rehearsal and paid ones never meet. Raises NewerSchema
-    when a newer program wrote the file, OSError or sqlite3.Error when it cannot be used.
+    `realm` is `aws` or a yard's address: orders of a rehearsal and paid ones never meet. `who` stands in
+    every event that is written. A file of an older program is copied before it is brought up to date. Raises
+    NewerSchema when a newer program wrote the file, OSError or sqlite3.Error when it cannot be used.
     """
     if not file.parent.exists():
         file.parent.mkdir(parents=True, mode=0o700)
         file.parent.chmod(0o700)  # the mode of mkdir is cut by the umask
-    connection = connect(file)
-    try:
-        migrate(connection, MIGRATIONS)
-    except BaseException:
-        connection.close()
-        raise
-    return Journal(connection, realm, around)
+    return Journal(opened(file), realm, around, who)
 
 
 def regions_of(file: Path, need: str) -> tuple[str, ...]:
@@ -88,9 +88,8 @@ def regions_of(file: Path, need: str) -> tuple[str, ...]:
     """
     if not file.exists():
         return ()
-    connection = connect(file)
+    connection = opened(file)
     try:
-        migrate(connection, MIGRATIONS)
         offers = connection.execute("SELECT offer FROM orders WHERE need = ?", (need,)).fetchall()
         plans = connection.execute("SELECT document FROM plans WHERE need = ?", (need,)).fetchall()
     finally:
@@ -104,10 +103,13 @@ def regions_of(file: Path, need: str) -> tuple[str, ...]:
 class Journal:
     """One realm of a journal. Single-threaded; other processes may have the same file open."""
 
-    def __init__(self, connection: sqlite3.Connection, realm: str, around: Around = _nothing) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, realm: str, around: Around = _nothing, who: Who = NOBODY
+    ) -> None:
         self._db = connection
         self.realm = realm
         self._around = around
+        self._who = who
 
     def close(self) -> None:
         """Close the file."""
@@ -383,7 +385,7 @@ class Journal:
 
     def _event(self, key: OrderKey, now: datetime, kind: str, detail: str) -> None:
         self._db.execute(
-            "INSERT INTO events (order_id, number, at, kind, detail)"
-            " SELECT ?, COALESCE(MAX(number), 0) + 1, ?, ?, ? FROM events WHERE order_id = ?",
-            (self._id(key), to_micros(now), kind, detail, self._id(key)),
+            "INSERT INTO events (order_id, number, at, kind, detail, caller, process)"
+            " SELECT ?, COALESCE(MAX(number), 0) + 1, ?, ?, ?, ?, ? FROM events WHERE order_id = ?",
+            (self._id(key), to_micros(now), kind, detail, self._who.caller, self._who.process, self._id(key)),
         )

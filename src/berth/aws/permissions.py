@@ -1,0 +1,134 @@
+"""What each verb sends: one table, by which the guards refuse and the policies are printed.
+
+An operation that no verb lists here is refused before it is built (`guards.py`), and no printed policy
+allows it (`policies.py`): a new call needs its row. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from types import MappingProxyType
+
+_WHO = frozenset({"sts:GetCallerIdentity"})
+_SEARCH = frozenset(
+    {
+        "ec2:DescribeAvailabilityZones",
+        "ec2:DescribeCapacityBlockOfferings",
+        "sagemaker:SearchTrainingPlanOfferings",
+    }
+)
+_LOOK = frozenset(
+    {
+        "ec2:DescribeCapacityReservations",
+        "sagemaker:DescribeTrainingPlan",
+        "sagemaker:ListTags",
+        "sagemaker:ListTrainingPlans",
+    }
+)
+_PRICES = frozenset({"ec2:DescribeSpotPriceHistory", "pricing:GetProducts"})
+_BUY = frozenset({"ec2:PurchaseCapacityBlock", "sagemaker:CreateTrainingPlan"})
+_SERVING = frozenset(
+    {
+        "sagemaker:DescribeEndpoint",
+        "sagemaker:DescribeEndpointConfig",
+        "sagemaker:DescribeModel",
+        "sagemaker:ListTags",
+    }
+)
+_SERVE = frozenset({"sagemaker:CreateEndpoint", "sagemaker:CreateEndpointConfig", "sagemaker:CreateModel"})
+_UPLOAD = frozenset(
+    {
+        "s3:AbortMultipartUpload",
+        "s3:CompleteMultipartUpload",
+        "s3:CreateBucket",
+        "s3:CreateMultipartUpload",
+        "s3:HeadBucket",
+        "s3:HeadObject",
+        "s3:PutObject",
+        "s3:UploadPart",
+    }
+)
+_LAUNCH = frozenset(
+    {
+        "ec2:DescribeImages",
+        "ec2:DescribeInstances",
+        "ec2:DescribeLaunchTemplateVersions",
+        "ec2:DescribeSubnets",
+        "ec2:RunInstances",
+        "ec2:TerminateInstances",
+    }
+)
+
+_PLAN = _WHO | _SEARCH | _LOOK | _PRICES
+_PURCHASE = _WHO | _SEARCH | _LOOK | _BUY
+# An endpoint that does not run on the reservation is deleted at once.
+_DEPLOY = _WHO | _LOOK | _SERVING | _SERVE | _UPLOAD | {"sagemaker:DeleteEndpoint"}
+_START = _WHO | _LOOK | _LAUNCH
+_CLEAN = (
+    _WHO
+    | _LOOK
+    | _SERVING
+    | {"ec2:DescribeInstances", "ec2:TerminateInstances"}
+    | {"sagemaker:DeleteEndpoint", "sagemaker:DeleteEndpointConfig", "sagemaker:DeleteModel"}
+)
+
+VERBS: Mapping[str, frozenset[str]] = MappingProxyType(
+    {
+        "plan": _PLAN,
+        "buy": _PURCHASE,
+        "show": _WHO | _LOOK | {"ec2:DescribeInstances", "sagemaker:DescribeEndpoint"},
+        "ls": _WHO
+        | _LOOK
+        | {
+            "ec2:DescribeAvailabilityZones",
+            "ec2:DescribeRegions",
+            "sagemaker:DescribeEndpoint",
+            "sagemaker:ListEndpoints",
+        },
+        "deploy": _DEPLOY,
+        "launch": _START,
+        "invoke": _WHO | {"sagemaker:InvokeEndpoint"},
+        "clean": _CLEAN,
+        "run": _PLAN | _PURCHASE | _DEPLOY | _START | _CLEAN,
+        "audit": frozenset(),
+        "policy": frozenset(),
+    }
+)
+"""Verb to what it may send, each as `service:Operation` in AWS's words; `s3` operations too are API names."""
+
+SENT = frozenset(row.partition(":")[2] for rows in VERBS.values() for row in rows)
+"""Names of all operations that some verb sends."""
+
+FOUR_PAID = (
+    "ec2:PurchaseCapacityBlock",
+    "ec2:PurchaseCapacityBlockExtension",
+    "sagemaker:CreateTrainingPlan",
+    "sagemaker:ExtendTrainingPlan",
+)
+"""IAM actions that commit a reservation's fee, with no way back."""
+
+
+class Role(StrEnum):
+    """Whom a policy is printed for."""
+
+    READ = "read"
+    WATCH = "watch"
+    BUY = "buy"
+    DEPLOY = "deploy"
+
+
+ROLES: Mapping[Role, tuple[str, ...]] = MappingProxyType(
+    {
+        Role.READ: ("plan", "show", "ls"),
+        Role.WATCH: ("show", "ls"),
+        Role.BUY: ("plan", "buy", "show", "ls"),
+        Role.DEPLOY: ("deploy", "launch", "invoke", "clean", "show", "ls"),
+    }
+)
+"""The verbs that each role runs. `berth run` needs BUY and DEPLOY together."""
+
+
+def sent_by(role: Role) -> frozenset[str]:
+    """All that the role's verbs may send."""
+    return frozenset().union(*(VERBS[verb] for verb in ROLES[role]))

@@ -1,0 +1,136 @@
+"""The audit: every event of a journal, in all realms and accounts, read without writing."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from berth.orders.journal_file import MIGRATIONS
+from berth.orders.order import OrderKey, OrderState
+from berth.planner.offers import money_json
+from berth.storage.sqlite import connect, migrations, schema_version
+from berth.terms.instants import from_micros, iso
+from berth.terms.money import Money
+from berth.terms.text import plain
+
+SCHEMA = "berth.audit/1"
+
+_BEGINS = frozenset({"intended", "adopted"})  # the events that begin an attempt, one each
+_ABOUT_MONEY = _BEGINS | frozenset(map(str, OrderState))
+_WITH_WHO = 3  # the schema since which an event says who wrote it
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One event. `number` counts within the order, whose `realm` is `aws` or a yard's address.
+
+    `amount` is the fee of the attempt that an event about money is about, whatever became of it; None for
+    other events. `caller` is an ARN, `process` user, machine and process (host, boot, process and start in
+    what older programs wrote); None: not known.
+    """
+
+    at: datetime
+    realm: str
+    key: OrderKey
+    number: int
+    kind: str
+    detail: str
+    amount: Money | None
+    caller: str | None
+    process: str | None
+
+    def to_json(self) -> dict[str, Any]:
+        """The event as `berth.audit/1` has it."""
+        return {
+            "at": iso(self.at),
+            "realm": self.realm,
+            "account": self.key.account,
+            "order": str(self.key),
+            "number": self.number,
+            "kind": self.kind,
+            "detail": self.detail,
+            "amount": None if self.amount is None else money_json(self.amount),
+            "caller": self.caller,
+            "process": self.process,
+        }
+
+    def line(self) -> str:
+        """The event in one line: when, order, what, how much, and who where that is known."""
+        where = "" if self.realm == "aws" else f"rehearsal {self.realm}  "
+        who = ", ".join(filter(None, (self.caller, self.process)))
+        words = [f"{where}{self.key.account}/{self.key}", self.kind, str(self.amount or "-"), self.detail]
+        return plain("  ".join([iso(self.at), *words, *([f"by {who}"] if who else [])]), 2000)
+
+
+def read_audit(file: Path, since: datetime | None = None) -> tuple[Entry, ...]:
+    """Every event at or after `since` (None: all), oldest first; () where there is no journal.
+
+    Never changes the journal, also not one of an older program. Raises NewerSchema when a newer program wrote
+    it, OSError or sqlite3.Error when it cannot be read.
+    """
+    if not file.exists():
+        return ()
+    with closing(_open(file)) as db:
+        version = schema_version(db, migrations(MIGRATIONS))
+        if version == 0:
+            return ()
+        db.execute("BEGIN")  # one picture for both reads
+        who = "caller, process" if version >= _WITH_WHO else "NULL AS caller, NULL AS process"
+        events = db.execute(
+            f"SELECT realm, account, need, sequence, order_id, number, at, kind, detail, {who}"  # noqa: S608 - two constants
+            " FROM events JOIN orders USING (order_id) ORDER BY order_id, number"
+        ).fetchall()
+        attempts = db.execute(
+            "SELECT order_id, number, fee_micros, currency, holder FROM attempts"
+        ).fetchall()
+    known = {(row["order_id"], row["number"]): row for row in attempts}
+    return tuple(
+        sorted(
+            (entry for entry in _entries(events, known) if since is None or entry.at >= since),
+            key=lambda entry: entry.at,
+        )
+    )
+
+
+def _open(file: Path) -> sqlite3.Connection:
+    """Open to read; as a file that stands where SQLite may not make its two helper files and nobody has."""
+    if not os.access(file.parent, os.W_OK) and not file.with_name(f"{file.name}-wal").exists():
+        return connect(file, read_only=True, immutable=True)
+    return connect(file, read_only=True)
+
+
+def _entries(
+    events: Iterable[sqlite3.Row], attempts: Mapping[tuple[str, int], sqlite3.Row]
+) -> Iterator[Entry]:
+    for order_id, rows in groupby(events, key=lambda row: str(row["order_id"])):
+        number = 0
+        for row in rows:
+            number += row["kind"] in _BEGINS
+            yield _entry(row, attempts.get((order_id, number)))
+
+
+def _entry(row: sqlite3.Row, attempt: sqlite3.Row | None) -> Entry:
+    """An event; `attempt` is the one that was the latest then, None where there was none."""
+    kind = row["kind"]
+    process = row["process"]
+    if process is None and attempt is not None and kind == "intended":
+        process = attempt["holder"]
+    money = attempt is not None and kind in _ABOUT_MONEY
+    return Entry(
+        at=from_micros(row["at"]),
+        realm=row["realm"],
+        key=OrderKey(row["account"], row["need"], row["sequence"]),
+        number=row["number"],
+        kind=kind,
+        detail=row["detail"],
+        amount=Money.from_micros(attempt["fee_micros"], attempt["currency"]) if money and attempt else None,
+        caller=row["caller"],
+        process=process,
+    )
