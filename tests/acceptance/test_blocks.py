@@ -231,6 +231,22 @@ def test_the_cheapest_that_fits_is_bought_and_not_the_first(blocks: Blocks) -> N
     assert blocks.sold() == []
 
 
+def test_nothing_is_bought_where_offers_cannot_be_read(blocks: Blocks) -> None:
+    """No known price, or no readable answer: exit 14 with the reason, never "none on sale"."""
+    search = "DescribeCapacityBlockOfferings"
+    blocks.yard.fault("absent-members", search, amount="UpfrontFee", times=None, account=blocks.account)
+    ended = blocks("run", blocks.need("dear"), "--yes", "--max", "9000")
+    assert (ended.code, blocks.held()) == (14, []), ended.err
+    assert "no price of it is known" in ended.err
+    blocks.yard.clear_faults()
+    blocks.yard.fault("malformed-body", search, times=None, account=blocks.account)
+    ended = blocks("run", blocks.need("garbled"), "--yes", "--max", "9000")
+    assert (ended.code, blocks.held()) == (14, []), ended.err
+    assert "0 of 1 places searched" in ended.err
+    assert "on sale" not in ended.err.splitlines()[-3]
+    blocks.yard.clear_faults()
+
+
 def test_an_immediate_block_moves_with_the_clock(blocks: Blocks) -> None:
     """Ten minutes later it starts later and costs less, at the same rate; forty minutes later it is gone."""
     plan = blocks.plan("now", more='latest_end = "2040-01-01T00:00Z"')

@@ -123,32 +123,37 @@ def _text(door: Door, made: Plan, *, ways: bool) -> str:
 
 def _end(made: Plan) -> int:
     """The exit code: done, or a failure that says which kind."""
-    from berth.planner.choose import doubtful_regions, places_asked, unanswered
-
     if made.best or made.reuse:
         return _end_of_choice(made)
+    raise why_nothing(made)
+
+
+def why_nothing(made: Plan) -> BerthError:
+    """Why the plan has nothing that can be bought, with the exit code for that reason."""
+    from berth.planner.choose import doubtful_regions, places_asked, unanswered
+
     if made.choices:
-        raise BerthError(
+        return BerthError(
             ExitCode.INCOMPLETE,
             "what fits is on sale, and no price of it is known: unknown never leads and is never bought",
             "ask again",
         )
     if not made.answers:
-        raise _nothing_to_ask(made)
+        return _nothing_to_ask(made)
     if not unanswered(made):
-        raise BerthError(
+        return BerthError(
             ExitCode.NO_CAPACITY,
             "every place answered, and nothing that fits is on sale",
-            "widen the need: other Regions, a later end, another start",
+            "widen the need: other Regions, a later end, another start, a higher budget",
         )
     mistyped = doubtful_regions(made)
     if mistyped and {a.region for a in made.answers} == {a.region for a in unanswered(made)}:
-        raise BerthError(ExitCode.BAD_REQUEST, "\n".join(mistyped), "write Regions like us-east-1")
+        return BerthError(ExitCode.BAD_REQUEST, "\n".join(mistyped), "write Regions like us-east-1")
     code = _one_refusal(made)
     if code is not None:
-        raise BerthError(code, "no place answered the question", "the table above says why, place by place")
+        return BerthError(code, "no place answered the question", "the table above says why, place by place")
     asked, places = places_asked(made)
-    raise BerthError(
+    return BerthError(
         ExitCode.INCOMPLETE,
         f"{asked} of {places} places searched: whether something fits elsewhere is not known",
         "the line INCOMPLETE above says which; ask again",

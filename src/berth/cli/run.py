@@ -105,7 +105,7 @@ def plan_and_buy(
     """Plan the need, show the plan, and buy one choice of it. Raises BerthError."""
     from dataclasses import replace
 
-    from berth.cli.plan import plan_need
+    from berth.cli.plan import plan_need, why_nothing
     from berth.planner.wording import plan_text
 
     need: Need = replace(typed.read(at.door.clock.now()), regions=at.door.regions)
@@ -113,8 +113,7 @@ def plan_and_buy(
     at.output.talk(plan_text(made, at.door.identity.header()))
     _check_owned(at, made)
     if made.best is None:
-        code = ExitCode.INCOMPLETE if made.incomplete else ExitCode.NO_CAPACITY
-        raise BerthError(code, "nothing that fits is on sale; nothing was bought", "widen the need")
+        raise why_nothing(made)
     purchase = buy_choice(at, made, choice, cap=cap, yes=yes, wait=wait)
     tell_how(at, purchase)
     return purchase.order
