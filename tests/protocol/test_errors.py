@@ -18,6 +18,7 @@ OPERATION = {
     "sts": "GetCallerIdentity",
     "sagemaker-runtime": "InvokeEndpoint",
     "pricing": "GetProducts",
+    "service-quotas": "GetServiceQuota",
 }
 TEXT = 'No <room> & "board"\r\nfor ünicode \U0001f600'
 

@@ -11,13 +11,20 @@ from berth.yard.wire.service import SERVICES, load
 from .botocore_side import answer_of, operation_model, request_of
 from .samples import Samples
 
-OPERATIONS_AT_LEAST = {"ec2": 700, "sagemaker": 350, "sts": 8, "sagemaker-runtime": 3, "pricing": 5}
+OPERATIONS_AT_LEAST = {
+    "ec2": 700,
+    "sagemaker": 350,
+    "sts": 8,
+    "sagemaker-runtime": 3,
+    "pricing": 5,
+    "service-quotas": 20,
+}
 
 
 def _sent(service: str, operation: str) -> dict[str, Any]:
     shape = operation_model(service, operation).input_shape
     # Forms cannot tell an empty list or structure from an absent one; JSON can.
-    samples = Samples(blank_ok=service in ("sagemaker", "pricing"))
+    samples = Samples(blank_ok=service in ("sagemaker", "pricing", "service-quotas"))
     return (samples.value(shape) or {}) if shape is not None else {}
 
 

@@ -49,6 +49,7 @@ _SIGNING_NAMES = {
     "sagemaker-runtime": "sagemaker",
     "sts": "sts",
     "pricing": "pricing",
+    "service-quotas": "servicequotas",
 }
 _TOLERANCE = {"ec2": timedelta(minutes=15)}
 _TOLERANCE_ELSE = timedelta(minutes=5)

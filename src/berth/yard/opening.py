@@ -33,6 +33,7 @@ from berth.yard.services.ec2.own_surroundings import own_surroundings
 from berth.yard.services.ec2.surroundings import Surroundings
 from berth.yard.services.sagemaker.endpoint_life import come_back, take_report
 from berth.yard.services.sagemaker.plan_life import PLAN_TIMERS
+from berth.yard.services.service_quotas.requests import QUOTA_TIMERS
 from berth.yard.store.transaction import Reader, Reading, Transaction
 from berth.yard.store.writer import GroupCommit, SerialWriter, ThreadWriter, Writer
 
@@ -146,7 +147,8 @@ def _timers(yard: Yard) -> dict[str, Timer]:
         return lambda tx, subject: play(tx, yard, subject)
 
     kinds = {kind: Timer(bind(play), touches) for kind, (play, touches) in PLAN_TIMERS.items()}
-    kinds |= {kind: Timer(bind(play)) for kind, play in {**BLOCK_TIMERS, **INSTANCE_TIMERS}.items()}
+    simple = {**BLOCK_TIMERS, **INSTANCE_TIMERS, **QUOTA_TIMERS}
+    kinds |= {kind: Timer(bind(play)) for kind, play in simple.items()}
     fleet, calendars = yard.fleet, yard.calendars
     kinds[bookings.DAY_TIMER] = Timer(lambda tx, _: bookings.play_day(tx, calendars))
     kinds[outside.DAY_TIMER] = Timer(lambda tx, subject: outside.play_day(tx, fleet, subject))

@@ -37,4 +37,5 @@ def throttling_error(service: str, operation: str, account_id: str) -> tuple[str
             " exceeded its request rate limit."
         )
         return "RequestLimitExceeded", message, 503
-    return "ThrottlingException", "Rate exceeded", 400
+    code = "TooManyRequestsException" if service == "service-quotas" else "ThrottlingException"
+    return code, "Rate exceeded", 400

@@ -24,6 +24,7 @@ OPERATION = {
     "sts": "AssumeRole",
     "sagemaker-runtime": "InvokeEndpoint",
     "pricing": "GetProducts",
+    "service-quotas": "RequestServiceQuotaIncrease",
 }
 
 

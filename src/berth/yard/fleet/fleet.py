@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from decimal import Decimal
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from functools import cached_property
+from typing import Any
 
 from berth.yard.fleet.pools import SAGEMAKER, Pool
 from berth.yard.fleet.zones import Region, Zone
@@ -70,16 +71,52 @@ class InstanceSettings:
     cleaning: timedelta = timedelta(minutes=10)
 
 
+class QuotaKind(StrEnum):
+    """The kinds of limits, by their keys in the fleet file and their names in `Quotas`."""
+
+    TRAINING_PLANS = "training_plans"
+    RESERVED_CAPACITY = "reserved_capacity"
+    ENDPOINT_USAGE = "endpoint_usage"
+    TRAINING_USAGE = "training_usage"
+    CLUSTER_USAGE = "cluster_usage"
+    BLOCK_VCPUS = "block_vcpus"
+    ON_DEMAND_VCPUS = "on_demand_vcpus"
+    SPOT_VCPUS = "spot_vcpus"
+
+
 @dataclass(frozen=True, slots=True)
 class Quotas:
-    """Limits of each account in each Region. The mappings go by SageMaker type, `block_vcpus` by family of
-    EC2 types (`p5` of `p5.48xlarge`), `on_demand_vcpus` by class of types (`p`); `*` is for the unnamed."""
+    """Limits of one account in one Region. The mappings go by SageMaker type, `block_vcpus` by family of
+    EC2 types (`p5` of `p5.48xlarge`), `on_demand_vcpus` and `spot_vcpus` by class of types (`p`); `*` is for
+    the unnamed. Nothing that a yard serves uses up `training_usage`, `cluster_usage` and `spot_vcpus`: they
+    can be read and raised only."""
 
     training_plans: int = 25
     reserved_capacity: Mapping[str, int] = field(default_factory=lambda: {ANY: 256})
     endpoint_usage: Mapping[str, int] = field(default_factory=lambda: {ANY: 256})
+    training_usage: Mapping[str, int] = field(default_factory=lambda: {ANY: 256})
+    cluster_usage: Mapping[str, int] = field(default_factory=lambda: {ANY: 256})
     block_vcpus: Mapping[str, int] = field(default_factory=lambda: {ANY: 1_000_000})
     on_demand_vcpus: Mapping[str, int] = field(default_factory=lambda: {ANY: 1_000_000})
+    spot_vcpus: Mapping[str, int] = field(default_factory=lambda: {ANY: 1_000_000})
+
+    def of(self, kind: QuotaKind, name: str) -> int:
+        """The limit of this kind for `name`, which counts nothing where there is one of the kind."""
+        if kind is QuotaKind.TRAINING_PLANS:
+            return self.training_plans
+        limits: Mapping[str, int] = getattr(self, kind.value)
+        return limits.get(name, limits[ANY])
+
+    def raised(self, granted: Iterable[tuple[QuotaKind, str, int]]) -> Quotas:
+        """These limits with each granted (kind, name, value) in place of a lower one."""
+        changed: dict[str, Any] = {}
+        for kind, name, value in granted:
+            limit = max(value, self.of(kind, name))
+            if kind is QuotaKind.TRAINING_PLANS:
+                changed[kind.value] = limit
+            else:
+                changed[kind.value] = {**changed.get(kind.value, getattr(self, kind.value)), name: limit}
+        return replace(self, **changed) if changed else self
 
     def reserved_capacity_of(self, ml_type: str) -> int:
         """Most instances of `ml_type` in reserved capacity across training plans."""
@@ -96,6 +133,19 @@ class Quotas:
     def on_demand_vcpus_of(self, name: str) -> int:
         """Most vCPUs of the class that run on demand (`p`: "Running On-Demand P instances")."""
         return self.on_demand_vcpus.get(name, self.on_demand_vcpus[ANY])
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaIncreases:
+    """What becomes of requests to raise a quota: each is decided `delay` yard time later, granted up to the
+    value that `most` has for its kind (`*` for the kinds it does not name), else denied."""
+
+    delay: timedelta = timedelta(days=1)
+    most: Mapping[str, int] = field(default_factory=lambda: {ANY: 1_000_000})
+
+    def grants(self, kind: QuotaKind, value: int) -> bool:
+        """Whether so much is granted."""
+        return value <= self.most.get(kind.value, self.most[ANY])
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +245,7 @@ class Fleet:
     on_demand_rates: tuple[Rate, ...] = ()
     hosting_rates: tuple[Rate, ...] = ()
     quotas: Quotas = field(default_factory=Quotas)
+    quota_increases: QuotaIncreases = field(default_factory=QuotaIncreases)
     payment_delay: timedelta = timedelta(minutes=5)
     lifetimes: OfferLifetimes = field(default_factory=OfferLifetimes)
     blocks: BlockSettings = field(default_factory=BlockSettings)

@@ -38,6 +38,7 @@ def load_fleet(text: str, source: str) -> Fleet:
     places = frozenset(regions)
     known = frozenset(hardware)
     lifetimes = top.table("offers")
+    quotas, increases = read_quotas(top, {face for one in hardware.values() for face in one.types})
     fleet = Fleet(
         name=top.text("name", "unnamed"),
         kind=kind,
@@ -46,7 +47,8 @@ def load_fleet(text: str, source: str) -> Fleet:
         price_lists=read_price_lists(top, known, places),
         on_demand_rates=read_rates(top, "on_demand_rates", known, places),
         hosting_rates=read_rates(top, "hosting_rates", known, places),
-        quotas=read_quotas(top, {face for one in hardware.values() for face in one.types}),
+        quotas=quotas,
+        quota_increases=increases,
         payment_delay=top.duration("payment_delay", timedelta(minutes=5)),
         lifetimes=OfferLifetimes()
         if lifetimes is None

@@ -7,11 +7,20 @@ from datetime import date
 from decimal import Decimal
 
 from berth.terms.settings import Section
-from berth.yard.fleet.fleet import ANY, BlockSettings, Quotas, Throttle, quota_class
+from berth.yard.fleet.fleet import (
+    ANY,
+    BlockSettings,
+    QuotaIncreases,
+    QuotaKind,
+    Quotas,
+    Throttle,
+    quota_class,
+)
 from berth.yard.market.price_lists import PriceList, Rate
 
 QUOTA_MAX = 1_000_000
 OFFERINGS_MAX = 1000
+THROTTLED = ("ec2", "pricing", "sagemaker", "sagemaker-runtime", "service-quotas", "sts")
 
 
 # -- prices ----------------------------------------------------------------------------------------------
@@ -89,22 +98,39 @@ def _read_day(table: Section, key: str) -> date | None:
 # -- limits ----------------------------------------------------------------------------------------------
 
 
-def read_quotas(top: Section, types: Set[str]) -> Quotas:
-    """`[quotas]`: limits of each account in each Region."""
+def read_quotas(top: Section, types: Set[str]) -> tuple[Quotas, QuotaIncreases]:
+    """`[quotas]`: limits of each account in each Region, and how they are raised."""
     table = top.table("quotas")
-    default = Quotas()
     if table is None:
-        return default
+        return Quotas(), QuotaIncreases()
+    return _read_limits(table, types), _read_increases(table)
+
+
+def _read_limits(table: Section, types: Set[str]) -> Quotas:
+    default = Quotas()
+    classes = set(map(quota_class, types))
     return Quotas(
         training_plans=table.integer("training_plans", default.training_plans, low=0, high=QUOTA_MAX),
         reserved_capacity=_read_quota(table, "reserved_capacity", default.reserved_capacity[ANY], types),
         endpoint_usage=_read_quota(table, "endpoint_usage", default.endpoint_usage[ANY], types),
+        training_usage=_read_quota(table, "training_usage", default.training_usage[ANY], types),
+        cluster_usage=_read_quota(table, "cluster_usage", default.cluster_usage[ANY], types),
         block_vcpus=_read_quota(
             table, "block_vcpus", default.block_vcpus[ANY], {name.split(".")[0] for name in types}, "family"
         ),
-        on_demand_vcpus=_read_quota(
-            table, "on_demand_vcpus", default.on_demand_vcpus[ANY], set(map(quota_class, types)), "class"
-        ),
+        on_demand_vcpus=_read_quota(table, "on_demand_vcpus", default.on_demand_vcpus[ANY], classes, "class"),
+        spot_vcpus=_read_quota(table, "spot_vcpus", default.spot_vcpus[ANY], classes, "class"),
+    )
+
+
+def _read_increases(quotas: Section) -> QuotaIncreases:
+    table = quotas.table("increases")
+    default = QuotaIncreases()
+    if table is None:
+        return default
+    kinds = {kind.value for kind in QuotaKind}
+    return QuotaIncreases(
+        table.duration("delay", default.delay), _read_quota(table, "most", QUOTA_MAX, kinds, "kind of quota")
     )
 
 
@@ -151,7 +177,7 @@ def read_throttles(top: Section) -> tuple[Throttle, ...]:
         found.append(
             Throttle(
                 name=name,
-                service=table.choice("service", ("ec2", "pricing", "sagemaker", "sagemaker-runtime", "sts")),
+                service=table.choice("service", THROTTLED),
                 operations=operations,
                 size=table.integer("size", low=1, high=1_000_000),
                 refill_per_s=table.decimal("refill_per_s", low=Decimal("0.001")),

@@ -84,6 +84,18 @@ INSTANCE = States(
 )
 
 
+# A request to raise a quota. AWS's other words (CASE_OPENED and the like) are its support's; a yard has none.
+QUOTA_REQUEST = States(
+    table="quota_requests",
+    kind="quota-request",
+    moves={
+        "PENDING": frozenset({"APPROVED", "DENIED"}),
+        "APPROVED": frozenset(),
+        "DENIED": frozenset(),
+    },
+)
+
+
 class MoveLost(RuntimeError):
     """The resource was not in the expected state any more, or is gone."""
 

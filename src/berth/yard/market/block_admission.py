@@ -10,7 +10,7 @@ from decimal import Decimal
 from berth.terms.window import Window
 from berth.yard.errors import ServiceError
 from berth.yard.fleet.calendars import FleetCalendars
-from berth.yard.fleet.fleet import Fleet
+from berth.yard.fleet.fleet import Fleet, Quotas
 from berth.yard.fleet.pools import EC2, Pool
 from berth.yard.fleet.zones import ZoneKind
 from berth.yard.market.block_ids import MalformedOffering
@@ -57,13 +57,15 @@ def admit_block(
     held: Iterable[HeldBlock],
     opted_in: Set[str] = frozenset(),
     usd_per_hour: Decimal | None = None,
+    quotas: Quotas | None = None,
 ) -> GrantedBlock:
     """Sell a decoded offering at `now`: form, rules, age, price, zone, limits, capacity, in this order.
 
     `held` are the account's blocks of all Regions, `opted_in` the ids of its Local Zones, `usd_per_hour` what
-    the offer costs if searched for at its issue minute as things are now (None = no price any more).
-    Everything is looked at anew, whatever the search found. Raises ServiceError with AWS's code; where AWS's
-    code is not known docs/reference/unconfirmed.md says so.
+    the offer costs if searched for at its issue minute as things are now (None = no price any more), `quotas`
+    the limits of the account in the Region (None = the fleet's). Everything is looked at anew, whatever the
+    search found. Raises ServiceError with AWS's code; where AWS's code is not known
+    docs/reference/unconfirmed.md says so.
     """
     if isinstance(offering, MalformedOffering):
         raise ServiceError(MALFORMED, "The Capacity Block offering ID is not valid: its form is wrong.")
@@ -76,7 +78,7 @@ def admit_block(
     if fleet.zones[pool.zone_id].kind is ZoneKind.LOCAL_ZONE and pool.zone_id not in opted_in:
         raise ServiceError("OptInRequired", "You must opt in to the Local Zone before you reserve in it.")
     instance_type = pool.faces[EC2].instance_type
-    _check_limits(offering, instance_type, region, fleet, list(held))
+    _check_limits(offering, instance_type, region, quotas or fleet.quotas, list(held))
     if not calendars.fits(pool, EC2, offering.window, offering.count):
         raise gone()
     return GrantedBlock(offering, pool, instance_type)
@@ -102,7 +104,7 @@ def _check_age(terms: BlockTerms, now: datetime, fleet: Fleet) -> None:
 
 
 def _check_limits(
-    terms: BlockTerms, instance_type: str, region: str, fleet: Fleet, held: list[HeldBlock]
+    terms: BlockTerms, instance_type: str, region: str, quotas: Quotas, held: list[HeldBlock]
 ) -> None:
     instances = sum(block.count for block in held)
     if instances + terms.count > INSTANCES_MAX:
@@ -112,7 +114,7 @@ def _check_limits(
             f" and asked for {terms.count} more.",
         )
     family = family_of(instance_type)
-    quota, each = fleet.quotas.block_vcpus_of(family), vcpus_of(instance_type)
+    quota, each = quotas.block_vcpus_of(family), vcpus_of(instance_type)
     of_family = [one for one in held if one.region == region and family_of(one.instance_type) == family]
     asked = terms.count * (each or 0)
     if quota == 0 or asked + peak_vcpus(of_family, terms.window) > quota:

@@ -10,7 +10,7 @@ from decimal import Decimal
 from berth.terms.money import Money
 from berth.terms.window import Window
 from berth.yard.fleet.calendars import FleetCalendars
-from berth.yard.fleet.fleet import Fleet, pools_for
+from berth.yard.fleet.fleet import Fleet, Quotas, pools_for
 from berth.yard.fleet.pools import EC2, Pool
 from berth.yard.fleet.zones import ZoneKind
 from berth.yard.market.block_query import BlockQuery, CheckedQuery, check_block_query
@@ -65,22 +65,24 @@ def search_block_offerings(
     calendars: FleetCalendars,
     opted_in: Set[str] = frozenset(),
     rate_factor: Decimal = Decimal(1),
+    quotas: Quotas | None = None,
 ) -> tuple[BlockOffering, ...]:
     """At most `fleet.blocks.offerings_max` offerings, earliest start first; empty when nothing is free.
 
     A window is offered in the zone with the most hosts free throughout, and apart from that in the best of
     the Local Zones; the other zones come up where windows leave room (inferred: AWS does not say how it
     picks). So a search narrowed to one window shows every zone that has it. `opted_in` are the ids of the
-    Local Zones that count; `rate_factor` rehearses a price change. An offering that could not be paid 5
-    minutes before its start is not shown.
+    Local Zones that count; `rate_factor` rehearses a price change, `quotas` None = the fleet's. An
+    offering that could not be paid 5 minutes before its start is not shown.
 
     Raises ServiceError for a query that AWS would refuse (see check_block_query).
     """
+    quotas = fleet.quotas if quotas is None else quotas
     pools = {
         type_: tuple(pool for pool in pools_for(fleet, region, face=EC2, type=type_) if pool.self_service)
         for type_ in query.types
     }
-    checked = check_block_query(query, now, region, pools, fleet.quotas)
+    checked = check_block_query(query, now, region, pools, quotas)
     candidates = candidates_for(
         checked.days, start_after=checked.start_after, end_before=checked.end_before,
         issued_at=issue_minute(now), payment_delay=fleet.payment_delay,
@@ -88,7 +90,7 @@ def search_block_offerings(
     most = fleet.blocks.offerings_max
     found = [
         _Vacancy(numbers, pool, type_, kind, free)
-        for type_, pool, kind in _places(pools, checked, fleet, opted_in)
+        for type_, pool, kind in _places(pools, checked, fleet, opted_in, quotas)
         for numbers, free in free_windows(pool, EC2, checked.count, candidates, calendars, most=most)
     ]
     offered = []
@@ -107,11 +109,15 @@ def search_block_offerings(
 
 
 def _places(
-    pools: Mapping[str, tuple[Pool, ...]], query: CheckedQuery, fleet: Fleet, opted_in: Set[str]
+    pools: Mapping[str, tuple[Pool, ...]],
+    query: CheckedQuery,
+    fleet: Fleet,
+    opted_in: Set[str],
+    quotas: Quotas,
 ) -> Iterator[tuple[str, Pool, ZoneKind]]:
     """The pools that the account may look into, each with its type and the kind of its zone."""
     for type_, of_type in pools.items():
-        if fleet.quotas.block_vcpus_of(family_of(type_)) == 0:
+        if quotas.block_vcpus_of(family_of(type_)) == 0:
             continue
         for pool in of_type:
             kind = fleet.zones[pool.zone_id].kind

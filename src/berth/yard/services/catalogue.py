@@ -18,6 +18,8 @@ from berth.yard.services.ec2 import tags as ec2_tags
 from berth.yard.services.pricing import products
 from berth.yard.services.sagemaker import endpoint_configs, endpoints, models, tags, training_plans
 from berth.yard.services.sagemaker_runtime import invocations
+from berth.yard.services.service_quotas import quotas as service_quotas
+from berth.yard.services.service_quotas import requests as quota_requests
 from berth.yard.services.sts import caller_identity
 
 SERVICES = (
@@ -39,5 +41,7 @@ SERVICES = (
     endpoints,
     tags,
     invocations,
+    service_quotas,
+    quota_requests,
     caller_identity,
 )

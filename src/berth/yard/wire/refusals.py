@@ -75,6 +75,7 @@ REFUSALS: Mapping[str, Mapping[SignatureFault, Refusal]] = {
     "sagemaker": _json_refusals(400),
     "sagemaker-runtime": _json_refusals(403),
     "pricing": _json_refusals(400),
+    "service-quotas": _json_refusals(400),
 }
 
 

@@ -23,12 +23,18 @@ _WIRES: dict[str, _Wire] = {
     "sts": StsWire,
     "sagemaker-runtime": RestJsonWire,
     "pricing": JsonWire,
+    "service-quotas": JsonWire,
 }
 SERVICES = tuple(_WIRES)
 """The served services, by botocore's names."""
 
 _RUNTIME_PATH = "/endpoints/"
-_TARGETS = {"SageMaker": "sagemaker", "AWSPriceListService": "pricing"}
+_SIGNED_AS = {"ec2": "ec2", "sts": "sts", "pricing": "pricing", "servicequotas": "service-quotas"}
+_TARGETS = {
+    "SageMaker": "sagemaker",
+    "AWSPriceListService": "pricing",
+    "ServiceQuotasV20190624": "service-quotas",
+}
 _VERSIONS = {"2016-11-15": "ec2", "2011-06-15": "sts"}
 
 
@@ -51,7 +57,7 @@ def service_of(signing_name: str, request: Request) -> str | None:
     """
     if signing_name == "sagemaker":
         return "sagemaker-runtime" if request.path.startswith(_RUNTIME_PATH) else "sagemaker"
-    return signing_name if signing_name in {"ec2", "sts", "pricing"} else None
+    return _SIGNED_AS.get(signing_name)
 
 
 def guess_service(request: Request) -> str | None:

@@ -27,6 +27,7 @@ from berth.yard.services.ec2.filters import refuse_dry_run
 from berth.yard.services.ec2.paging import page_of
 from berth.yard.services.ec2.tags import put_tags, tags_at_creation
 from berth.yard.services.ec2.zone_opt_ins import opted_in
+from berth.yard.services.effective_quotas import effective_quotas
 from berth.yard.services.operation import Call, reads, writes
 from berth.yard.store.transaction import Reading, Transaction, Value
 
@@ -59,6 +60,7 @@ def describe_capacity_block_offerings(call: Call, yard: Yard, rows: Reading) -> 
         query, region=call.region, now=call.now, fleet=yard.fleet, calendars=yard.calendars,
         opted_in=opted_in(rows, call.account.account_id, yard.fleet.regions[call.region]),
         rate_factor=_rate_factor(call, yard),
+        quotas=effective_quotas(yard.fleet, rows, call.account.account_id, call.region),
     )  # fmt: skip
     refuse_dry_run(call)
     shown, token = page_of(call, sorted(found, key=_page_key), _page_key, 4, PAGE_DEFAULT)
@@ -190,6 +192,7 @@ def _admit(call: Call, yard: Yard, tx: Transaction) -> GrantedBlock:
         terms, region=call.region, now=tx.now, fleet=yard.fleet, calendars=yard.calendars,
         held=held_blocks(tx, call.account.account_id), usd_per_hour=present,
         opted_in=opted_in(tx, call.account.account_id, yard.fleet.regions[call.region]),
+        quotas=effective_quotas(yard.fleet, tx, call.account.account_id, call.region),
     )  # fmt: skip
 
 

@@ -19,6 +19,7 @@ from berth.yard.services.ec2.blocks import block_state, find_block, free_places,
 from berth.yard.services.ec2.images import platform_of
 from berth.yard.services.ec2.instance_types import vcpus_of
 from berth.yard.services.ec2.launch_request import BLOCK, ONLY, LaunchRequest
+from berth.yard.services.effective_quotas import effective_quotas
 from berth.yard.services.operation import Call
 from berth.yard.store.transaction import Row, Transaction
 
@@ -160,7 +161,8 @@ def _within_quota(call: Call, yard: Yard, tx: Transaction, asked: LaunchRequest)
     vcpus, group = vcpus_of(asked.instance_type), quota_class(asked.instance_type)
     if vcpus is None:
         return asked.most
-    limit = yard.fleet.quotas.on_demand_vcpus_of(group)
+    quotas = effective_quotas(yard.fleet, tx, call.account.account_id, call.region)
+    limit = quotas.on_demand_vcpus_of(group)
     row = tx.one(
         "SELECT coalesce(sum(vcpus), 0) AS n FROM instances WHERE account_id = ? AND region = ?"
         " AND quota_family = ? AND reservation_id IS NULL AND status IN ('pending', 'running')",

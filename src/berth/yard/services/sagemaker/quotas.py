@@ -8,6 +8,7 @@ from typing import Any
 from berth.yard.assembly import Yard
 from berth.yard.market.admission import Holdings
 from berth.yard.market.plan_query import limit_exceeded
+from berth.yard.services.effective_quotas import effective_quotas
 from berth.yard.services.operation import Call
 from berth.yard.store.transaction import Reading
 
@@ -31,6 +32,7 @@ def check_endpoint_quota(
 
     AWS's text names the quota so (seen: aws-samples/aws-genai-llm-chatbot issue 244).
     """
+    quotas = effective_quotas(yard.fleet, rows, call.account.account_id, call.region)
     asked: dict[str, int] = {}
     for variant in variants:
         asked[variant["InstanceType"]] = (
@@ -43,6 +45,6 @@ def check_endpoint_quota(
             call.account.account_id, call.region, instance_type,
         )  # fmt: skip
         assert row is not None
-        limit = yard.fleet.quotas.endpoint_usage_of(instance_type)
+        limit = quotas.endpoint_usage_of(instance_type)
         if row["n"] + delta > limit:
             raise limit_exceeded(f"{instance_type} for endpoint usage", limit, row["n"], delta, "Instances")

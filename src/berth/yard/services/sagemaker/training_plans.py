@@ -19,6 +19,7 @@ from berth.yard.market.offering_ids import UnknownOffering, decode_offering, enc
 from berth.yard.market.plan_offerings import PlanOffering, search_plan_offerings
 from berth.yard.market.plan_query import PlanQuery
 from berth.yard.services.arns import sagemaker_arn
+from berth.yard.services.effective_quotas import effective_quotas
 from berth.yard.services.lag import horizon_us, status_seen
 from berth.yard.services.operation import Call, reads, writes
 from berth.yard.services.paging import page
@@ -59,6 +60,7 @@ def search(call: Call, yard: Yard, rows: Reading) -> dict[str, Any]:
     found = search_plan_offerings(
         query, region=call.region, now=call.now, fleet=yard.fleet, calendars=yard.calendars,
         rate_factor=_rate_factor(call, yard),
+        quotas=effective_quotas(yard.fleet, rows, call.account.account_id, call.region),
     )  # fmt: skip
     return {"TrainingPlanOfferings": [_offering_shape(call, yard, offering) for offering in found]}
 
@@ -157,6 +159,7 @@ def _admit(call: Call, yard: Yard, tx: Transaction) -> Granted:
     decision = admit_plan(
         terms, region=call.region, now=tx.now, fleet=yard.fleet, calendars=yard.calendars,
         holdings=plan_holdings(call, tx, instance_type),
+        quotas=effective_quotas(yard.fleet, tx, call.account.account_id, call.region),
     )  # fmt: skip
     if isinstance(decision, Refused):
         raise decision.error()
