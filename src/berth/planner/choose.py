@@ -233,6 +233,7 @@ def _cares(need: Need, offer: Offer, cost: OfferCost) -> tuple[str, ...]:
         "Its zone id is not known." if any(s.zone_id is None for s in offer.segments) else "",
         f"Its price is unknown: {cost.doubt}." if cost.doubt else "",
         _local_zone(offer),
+        _image(need),
         _utilisation(need, offer, cost),
     ]
     return tuple(sentence for sentence in found if sentence)
@@ -254,6 +255,14 @@ def _reclaim(offer: Offer) -> str:
 def _local_zone(offer: Offer) -> str:
     names = [s.zone_name or "" for s in offer.segments if s.zone_type == "local-zone"]
     return f"It is in Local Zone {names[0]}: opt in to it and have a subnet there first." if names else ""
+
+
+def _image(need: Need) -> str:
+    """A block is paid and idle while somebody looks for an image: it is better known before."""
+    launch = need.launch
+    if need.target is not Target.INSTANCES or (launch and (launch.image or launch.template)):
+        return ""
+    return "No image is named yet: have one for `berth launch --image`, or [launch] in the need."
 
 
 def _parts(offer: Offer) -> str:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from berth.planner import ladder
 from berth.planner.choose import make_plan
 from berth.planner.cost import HourlyRate
+from berth.planner.launch import Launch
 from berth.planner.need import Need
 from berth.planner.offers import Offer, PlaceAnswer, PlaceOutcome, Query, Segment
 from berth.planner.plan import Plan
@@ -284,7 +285,7 @@ def test_the_picture_of_a_block_that_saves_nothing() -> None:
     wanted = need(
         name="p5en-1207", instance_type="p5en.48xlarge", count=2, duration=timedelta(days=5),
         regions=("us-east-2", "us-west-2", "us-east-1"), time_zone="America/New_York",
-        earliest_start=monday - timedelta(hours=6, minutes=30),
+        earliest_start=monday - timedelta(hours=6, minutes=30), launch=Launch(image="ami-0123456789abcdef0"),
     )  # fmt: skip
     five = block("15157.92", wanted, starts=monday, zone="use2-az1", region="us-east-2")
     nine = block(
@@ -353,3 +354,18 @@ def test_an_offer_of_the_last_page_leads_with_its_whole_id() -> None:
     text = plan_text(plan, HEADER)
     assert "\n  id   cb-0bfad2f7fb1b4478a\n" in text
     assert "and 220 more that fit, in --json" in text
+
+
+def test_a_block_without_an_image_says_so_before_it_is_paid() -> None:
+    """A block is paid while somebody looks for an image, so the plan tells that none is named."""
+    wanted = need(instance_type="p5.48xlarge")
+
+    def cares(launch: Launch | None) -> str:
+        known = replace(wanted, launch=launch)
+        plan = make_plan(known, [answered(block("1146.17", known))], [], NOW)
+        return " ".join(plan.choices[0].cares)
+
+    assert "No image is named yet" in cares(None)
+    assert "No image is named yet" in cares(Launch(role="r"))
+    assert "No image is named yet" not in cares(Launch(image="ami-0123456789abcdef0"))
+    assert "No image is named yet" not in cares(Launch(template="lt-0123456789abcdef0"))
