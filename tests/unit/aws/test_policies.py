@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import botocore.session
 import pytest
 from botocore import xform_name
 
+import berth
 from berth.aws.guards import Power
 from berth.aws.permissions import FOUR_PAID, ROLES, SENT, VERBS, Role, sent_by
 from berth.aws.policies import (
@@ -25,6 +28,7 @@ from berth.aws.policies import (
 from berth.cli.main import VERBS as TYPED
 from berth.cli.main import run
 
+SOURCE = Path(berth.__file__).parent
 ACCOUNT = "123456789012"
 BUYER = f"arn:aws:iam::{ACCOUNT}:role/buyer"
 HERE = Scope(ACCOUNT, ("us-east-1",))
@@ -62,6 +66,33 @@ def test_the_rows_are_operations_that_exist() -> None:
         assert name in model.operation_names, row
         assert xform_name(name)
     assert set(GRANTS) <= {row for rows in VERBS.values() for row in rows}
+
+
+def called_in_the_source() -> set[str]:
+    """Names of AWS operations whose boto methods stand in the client's source, as calls or as texts."""
+    session = botocore.session.get_session()
+    services = {row.partition(":")[0] for rows in VERBS.values() for row in rows} | {"sagemaker-runtime"}
+    methods = {
+        xform_name(name): name
+        for service in services
+        for name in session.get_service_model(service).operation_names
+    }
+    del methods["search"]  # SageMaker's Search; our own methods have that name too
+    found: set[str] = set()
+    for path in SOURCE.rglob("*.py"):
+        if path.is_relative_to(SOURCE / "yard"):
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            word = node.attr if isinstance(node, ast.Attribute) else getattr(node, "value", None)
+            if isinstance(word, str) and word in methods:
+                found.add(methods[word])
+    return found
+
+
+def test_the_table_holds_exactly_what_the_source_calls() -> None:
+    """Nothing more, so that no policy allows what Berth never sends; boto's own upload sends the rest."""
+    upload = {name for name in SENT if "Multipart" in name} | {"PutObject", "UploadPart"}
+    assert called_in_the_source() == SENT - upload
 
 
 def test_a_client_sends_nothing_that_no_verb_is_listed_with() -> None:
