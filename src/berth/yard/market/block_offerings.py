@@ -16,7 +16,7 @@ from berth.yard.fleet.zones import ZoneKind
 from berth.yard.market.block_query import BlockQuery, CheckedQuery, check_block_query
 from berth.yard.market.block_rules import BlockTerms, family_of
 from berth.yard.market.price_lists import rate_at
-from berth.yard.market.vacancies import Candidates, Numbers, candidates_for, free_windows
+from berth.yard.market.vacancies import Numbers, candidates_for, free_windows
 from berth.yard.market.window_rules import issue_minute
 
 
@@ -94,7 +94,7 @@ def search_block_offerings(
         for numbers, free in free_windows(pool, EC2, checked.count, candidates, calendars, most=most)
     ]
     offered = []
-    for one in _chosen(found, candidates, most):
+    for one in _chosen(found, most):
         rate = rate_at(fleet.price_lists, candidates.issued_at, one.pool.hardware, region)
         if rate is not None:
             terms = BlockTerms(
@@ -125,14 +125,16 @@ def _places(
                 yield type_, pool, kind
 
 
-def _chosen(found: list[_Vacancy], candidates: Candidates, most: int) -> list[_Vacancy]:
-    """The `most` to show: first one of each window, kind of zone and type, then second zones, and so on."""
-    windows = {one.numbers: candidates.window(one.numbers) for one in found}
+def _chosen(found: list[_Vacancy], most: int) -> list[_Vacancy]:
+    """The `most` to show: first one of each window, kind of zone and type, then second zones, and so on.
+
+    Numbers sort as their windows do: an immediate start (0) comes before every scheduled one.
+    """
     ranks: dict[tuple[Numbers, ZoneKind, str], int] = {}
     ranked = []
     for one in sorted(found, key=lambda one: (-one.free, one.pool.zone_id)):
         group = (one.numbers, one.kind, one.instance_type)
         ranks[group] = rank = ranks.get(group, -1) + 1
-        ranked.append((rank, windows[one.numbers], one.kind.value, one))
+        ranked.append((rank, one.numbers, one.kind.value, one))
     ranked.sort(key=lambda entry: entry[:3])
     return [entry[3] for entry in sorted(ranked[:most], key=lambda entry: (entry[1], entry[2], entry[0]))]
