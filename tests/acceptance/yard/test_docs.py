@@ -11,7 +11,7 @@ from typing import Any
 
 from berth.yard.admin.app import ROUTES
 from berth.yard.faults import FaultKind, read_fault
-from berth.yard.lifecycle.moves import ENDPOINT, TRAINING_PLAN, States
+from berth.yard.lifecycle.moves import ENDPOINT, QUOTA_REQUEST, TRAINING_PLAN, States
 from berth.yard.services import catalogue
 from berth.yard.testing.process import Clients, YardProcess
 
@@ -53,6 +53,7 @@ def test_the_diagrams_are_the_tables() -> None:
 
     assert drawn("Training plans") == moves(TRAINING_PLAN)
     assert drawn("Endpoints") == moves(ENDPOINT)
+    assert drawn("Requests for a higher quota") == moves(QUOTA_REQUEST)
 
 
 def test_every_route_of_the_admin_is_on_its_page() -> None:
