@@ -12,7 +12,7 @@ import pytest
 
 from berth.storage.sqlite import NewerSchema
 from berth.yard.command.build import choose_fleet, forget_aws
-from berth.yard.command.start import StartSettings
+from berth.yard.command.settings import StartSettings
 from berth.yard.data_folder import DataFolder, FolderInUse, FolderUnusable
 from berth.yard.engines.engine import EngineRefused
 from berth.yard.fleet.fleet_file import load_fleet

@@ -85,7 +85,8 @@ def start(  # noqa: PLR0917 - a command line's options, given by name
     ] = False,
 ) -> None:
     """Start a yard. It runs until stopped; what it acknowledged survives any end."""
-    from berth.yard.command.start import StartSettings, start_detached, start_here
+    from berth.yard.command.settings import StartSettings
+    from berth.yard.command.start import start_detached, start_here
 
     settings = StartSettings(_folder(data), fleet.absolute() if fleet else None, port, clock, rest)
     if detach:

@@ -12,7 +12,7 @@ from berth.terms.clock import Clock
 from berth.terms.ids import IdSource
 from berth.terms.outcomes import BerthError, ExitCode
 from berth.terms.settings import SettingsError
-from berth.yard.command.start import StartSettings
+from berth.yard.command.settings import StartSettings
 from berth.yard.data_folder import DataFolder
 from berth.yard.engines.artefacts import fetch_model
 from berth.yard.engines.engine import Engine, EngineRefused, Report

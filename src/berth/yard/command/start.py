@@ -8,29 +8,17 @@ import os
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 
 from berth.terms.clock import SystemClock
 from berth.terms.ids import SystemIds
 from berth.terms.outcomes import BerthError, ExitCode
+from berth.yard.command.settings import StartSettings
 from berth.yard.data_folder import DataFolder, FolderInUse, FolderUnusable
 
 READY_LIMIT_S = 60.0
 GONE_LIMIT_S = 60.0
-
-
-@dataclass(frozen=True, slots=True)
-class StartSettings:
-    """What `berth yard start` was told. `fleet_file` None = the fleet of the folder, else the shipped one;
-    `rest` is the URL of another emulator, None = no other."""
-
-    folder: DataFolder
-    fleet_file: Path | None
-    port: int
-    clock: str
-    rest: str | None = None
 
 
 def start_here(settings: StartSettings) -> None:
