@@ -273,3 +273,25 @@ def test_parallel_callers_are_served_in_groups(store: Store) -> None:
     assert [future.result(5) for future in rest] == [f"n{number}" for number in range(40)]
     writer.close()
     assert said.count("COMMIT") <= 3
+
+
+def test_a_second_thread_waits_for_the_serial_writer(store: Store) -> None:
+    """While one thread is in its transaction another's work waits, and both are stored."""
+    writer = SerialWriter(store.body)
+    inside, told = threading.Event(), []
+
+    def slow(tx: Transaction) -> None:
+        inside.set()
+        other.join(0.05)  # ends at once if the other is let in, or refused
+        note("slow")(tx)
+
+    def second() -> None:
+        inside.wait(5)
+        told.append(writer.submit(note("second")).exception())
+
+    other = threading.Thread(target=second)
+    other.start()
+    writer.submit(slow).result()
+    other.join(5)
+    assert told == [None]
+    assert keys(store) == {"slow", "second"}

@@ -135,15 +135,20 @@ class GroupCommit:
 
 
 class SerialWriter:
-    """Does each piece of work at once, in the caller's thread: for tests and seeded simulation."""
+    """Does each piece of work at once, in the caller's thread: for tests and seeded simulation.
+
+    A second thread, such as the one that hands containers to the engine and reports what failed, waits.
+    """
 
     def __init__(self, body: GroupCommit) -> None:
         self._body = body
+        self._alone = threading.RLock()  # what follows a commit may submit again, in the same thread
 
     def submit(self, work: Work[T]) -> Future[T]:
         """Do `work` now; the future is done when this returns."""
         job = _Job(work)
-        self._body.perform([job])
+        with self._alone:
+            self._body.perform([job])
         return job.future
 
     def close(self) -> None:
