@@ -58,7 +58,7 @@ def request_service_quota_increase(call: Call, yard: Yard, tx: Transaction) -> d
     tx.timer(tx.now + yard.fleet.quota_increases.delay, DECISION, arn, Rank.END)
     row = tx.one("SELECT * FROM quota_requests WHERE number = ?", number)
     assert row is not None
-    return {"RequestedQuota": _shape(call, yard, tx, row)}
+    return {"RequestedQuota": _shape(call, tx, row, listed_quotas(yard.fleet))}
 
 
 def _desired(call: Call, yard: Yard, tx: Transaction, quota: ListedQuota) -> int:
@@ -111,7 +111,7 @@ def get_requested_service_quota_change(call: Call, yard: Yard, rows: Reading) ->
         raise ServiceError(
             "NoSuchResourceException", f"The request {call.params['RequestId']} does not exist."
         )
-    return {"RequestedQuota": _shape(call, yard, rows, row)}
+    return {"RequestedQuota": _shape(call, rows, row, listed_quotas(yard.fleet))}
 
 
 @reads(SERVICE, "ListRequestedServiceQuotaChangeHistory")
@@ -149,14 +149,18 @@ def _history(call: Call, yard: Yard, rows: Reading) -> dict[str, Any]:
         and asked[2] in (None, status_seen(call, rows, row))
     ]
     shown, more = page_of(call, found, f"{asked}/{level}", lambda row: int(row["number"]))
-    return {"RequestedQuotas": [_shape(call, yard, rows, row) for row in shown], **more}
+    listed = listed_quotas(yard.fleet)
+    return {"RequestedQuotas": [_shape(call, rows, row, listed) for row in shown], **more}
 
 
-def _shape(call: Call, yard: Yard, rows: Reading, row: Row) -> dict[str, Any]:
+def _shape(
+    call: Call, rows: Reading, row: Row, listed: Mapping[tuple[str, str], ListedQuota]
+) -> dict[str, Any]:
+    """The request; without QuotaName where the fleet file lacks the quota by now."""
     account, status = call.account, status_seen(call, rows, row)
     updated = row["updated_us"] if status == row["status"] else row["created_us"]
     quota = ListedQuota(row["service_code"], row["quota_code"], "", QuotaKind(row["kind"]), row["name"])
-    known = listed_quotas(yard.fleet).get((quota.service, quota.code))
+    known = listed.get((quota.service, quota.code))
     caller = f"arn:{partition_of(call.region)}:iam::{account.account_id}:user/{account.name}"
     shape = {
         "Id": row["request_id"],
