@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
 
@@ -22,22 +22,22 @@ from berth.yard.market.window_rules import issue_minute
 
 @dataclass(frozen=True, slots=True)
 class BlockOffering:
-    """One block that could be bought: terms, and what else the answer shows."""
+    """One block that could be bought: terms, and what else the answer shows.
+
+    `window` is the paid window and `fee` the whole upfront fee: what the terms say, reckoned once.
+    """
 
     terms: BlockTerms
     instance_type: str
     zone_id: str
     zone_kind: ZoneKind
+    window: Window = field(init=False, compare=False)
+    fee: Money = field(init=False, compare=False)
 
-    @property
-    def window(self) -> Window:
-        """The paid window."""
-        return self.terms.window
-
-    @property
-    def fee(self) -> Money:
-        """The whole upfront fee."""
-        return self.terms.fee
+    def __post_init__(self) -> None:
+        """Reckon what the answer shows more than once."""
+        object.__setattr__(self, "window", self.terms.window)
+        object.__setattr__(self, "fee", self.terms.fee)
 
     @property
     def hours_and_minutes(self) -> tuple[int, int]:
