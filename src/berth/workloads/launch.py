@@ -24,7 +24,7 @@ from berth.terms.outcomes import BerthError, ExitCode
 from berth.watch.waiting import wait_for
 from berth.workloads.blocks import block_by_id
 from berth.workloads.instances import Instance, instances_of, not_shown_yet, read_instances
-from berth.workloads.launch_preflight import closed, misfits, not_shown, too_many
+from berth.workloads.launch_preflight import closed, misfits, not_shown, reclaimed_from, too_many
 from berth.workloads.launch_recipe import read_recipe, subnet_for
 from berth.workloads.launch_shape import Recipe, Subnet, launch_request
 from berth.workloads.preflight import check_order
@@ -76,7 +76,7 @@ def launch(
     check_order(order)
     count = wanted or order.offer.count
     if seen is None:
-        raise _not_launched(order, not_shown(order, site.clock.now()))
+        raise _not_launched(site, order, not_shown(order, site.clock.now()))
     blocks = [seen, *(block_by_id(site, order, one) for one in others if one != seen.name)]
     opened = _opened(site, order, blocks)
     recipe = read_recipe(site, order, said)
@@ -91,7 +91,7 @@ def launch(
     alive = _read_back(site, order, alive, [block.name for block in blocks])
     if len(alive) < count:
         raise _not_launched(
-            order, f"{len(alive)} of {count} instances run: the blocks have no more places free now"
+            site, order, f"{len(alive)} of {count} instances run: the blocks have no more places free now"
         )
     return Running(count, tuple(alive), max(0, len(alive) - before))
 
@@ -123,7 +123,7 @@ def until_running(site: Site, order: Order, running: Running) -> Running:
     bad = [f"{one.id} is {one.state} ({one.reason or 'no reason shown'})" for one in last if one.is_ending]
     if bad or not settled(last):
         raise _not_launched(
-            order, "; ".join(bad) or f"not all instances run after {LONGEST_S / 60:.0f} minutes"
+            site, order, "; ".join(bad) or f"not all instances run after {LONGEST_S / 60:.0f} minutes"
         )
     return Running(running.wanted, tuple(last), running.started)
 
@@ -134,7 +134,7 @@ def _opened(site: Site, order: Order, blocks: Sequence[SeenReservation]) -> list
     reasons = {block.name: closed(block, now) for block in blocks}
     opened = [block for block in blocks if not reasons[block.name]]
     if not opened:
-        raise _not_launched(order, "\n".join(filter(None, reasons.values())))
+        raise _not_launched(site, order, "\n".join(filter(None, reasons.values())))
     for reason in filter(None, reasons.values()):
         site.warn(reason)
     return opened
@@ -213,11 +213,13 @@ def _launch_into(site: Site, order: Order, target: Target, recipe: Recipe, missi
         try:
             site.journal.put_launch(order.key, record, now)
         except LostRace:
-            raise _not_launched(order, f"another process launches for order {order.key} now") from None
+            raise _not_launched(site, order, f"another process launches for order {order.key} now") from None
         started = _call(site, order, record)
         if started or _last(site, order).state is StepState.REFUSED:
             return started
-    raise _not_launched(order, f"EC2 remembers {TRIES} ended launches into {target.block.name}; try again")
+    raise _not_launched(
+        site, order, f"EC2 remembers {TRIES} ended launches into {target.block.name}; try again"
+    )
 
 
 def _call(site: Site, order: Order, record: Launched) -> list[Instance]:
@@ -231,6 +233,7 @@ def _call(site: Site, order: Order, record: Launched) -> list[Instance]:
         return []
     if answer.may_have_happened:
         raise _not_launched(
+            site,
             order,
             f"whether EC2 launched into {record.block} is not known ({answer}); running the same command"
             " again is safe: it repeats the launch by its token",
@@ -240,8 +243,10 @@ def _call(site: Site, order: Order, record: Launched) -> list[Instance]:
         site.talk(f"{record.block} is full ({answer.code})")
         return []
     if answer.code == NOT_STARTED:
-        raise _not_launched(order, f"AWS has not opened {record.block} yet, its start has come: {answer}")
-    raise _not_launched(order, f"EC2 refused the launch into {record.block}: {answer}")
+        raise _not_launched(
+            site, order, f"AWS has not opened {record.block} yet, its start has come: {answer}"
+        )
+    raise _not_launched(site, order, f"EC2 refused the launch into {record.block}: {answer}")
 
 
 def _made(site: Site, order: Order, record: Launched, found: Sequence[Instance]) -> list[Instance]:
@@ -300,12 +305,15 @@ def _alarm(site: Site, order: Order, strays: dict[str, str]) -> BerthError:
         failed = f" could not be ended: {answer}" if isinstance(answer, Refusal) else " are being ended"
         ended = ", ".join(ours) + failed
     return _not_launched(
-        order, f"ALARM: instances do not run in the block and may be billed on demand ({said}); {ended}"
+        site, order, f"ALARM: instances do not run in the block and may be billed on demand ({said}); {ended}"
     )
 
 
-def _not_launched(order: Order, why: str) -> BerthError:
-    return BerthError(ExitCode.BOUGHT_NOT_LAUNCHED, why, f"berth launch {order.key}", order.spending)
+def _not_launched(site: Site, order: Order, why: str) -> BerthError:
+    """Bought, and less runs than wanted; once AWS takes the block back, launching again can never work."""
+    ending = reclaimed_from(order) <= site.clock.now()
+    next_step = f"berth clean {order.key}" if ending else f"berth launch {order.key}"
+    return BerthError(ExitCode.BOUGHT_NOT_LAUNCHED, why, next_step, order.spending)
 
 
 def described(running: Running) -> list[dict[str, Any]]:

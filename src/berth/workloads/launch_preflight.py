@@ -40,6 +40,11 @@ def closed(block: SeenReservation, now: datetime) -> str:
     return ""
 
 
+def reclaimed_from(order: Order) -> datetime:
+    """From when AWS takes back what was bought, by the window that the journal knows."""
+    return reservation_window(order, None)[1] - RECLAIM
+
+
 def not_shown(order: Order, now: datetime) -> str:
     """The same for the order's own block where AWS does not show it: from the journal (fault 39)."""
     start, end = reservation_window(order, None)

@@ -137,6 +137,7 @@ def test_nothing_is_launched_before_the_start(rented: Rented) -> None:
     with pytest.raises(BerthError) as caught:
         launch(rented.site(), rented.order, None, SAID)
     assert "starts in 2 h 10 min" in caught.value.message
+    assert caught.value.next_step == f"berth launch {rented.order.key}"
     assert rented.ec2.launches == []
 
 
@@ -146,6 +147,9 @@ def test_nothing_is_launched_while_the_block_is_taken_back(rented: Rented) -> No
     assert "too late in this block" in findings(rented, ExitCode.BOUGHT_NOT_LAUNCHED)
     rented.world.clock.at = rented.order.offer.paid_window.end
     assert "is over" in findings(rented, ExitCode.BOUGHT_NOT_LAUNCHED)
+    with pytest.raises(BerthError) as over:
+        launch(rented.site(), rented.order, None, SAID)
+    assert over.value.next_step == f"berth clean {rented.order.key}", "launching again can never work"
 
 
 def test_a_state_that_lags_is_tried(rented: Rented) -> None:
