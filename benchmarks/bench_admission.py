@@ -135,7 +135,7 @@ def killed(folder: Path, kills: int, tally: Tally) -> None:
     unanswered = 0
     try:
         for number in range(kills):
-            told = rush.kill_once(250, (0.02, 0.3), draw)
+            told = rush.kill_once(250, draw)
             tally.faults += told.unexpected + [f"kill {number}: {fault}" for fault in rush.faults()]
             tally.operations += told.answers
             unanswered += 250 - told.answers

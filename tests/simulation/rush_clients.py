@@ -55,8 +55,16 @@ class Told:
         return ordered[min(len(ordered) - 1, int(len(ordered) * share))] * 1e3
 
 
-def send_all(sent: Sequence[Ask], send: Callable[[], Callable[[Ask], str]], clients: int = CLIENTS) -> Told:
+def send_all(
+    sent: Sequence[Ask],
+    send: Callable[[], Callable[[Ask], str]],
+    clients: int = CLIENTS,
+    midway: tuple[int, Callable[[], None]] | None = None,
+) -> Told:
     """Send every ask once, from `clients` threads that each take the next; returns when all are through.
+
+    `midway` is (how many answers, what happens then), while the other clients wait for theirs: a moment that
+    is in the middle on a fast machine and on a slow one.
 
     `send()` makes one client: it takes an ask and returns an error code, `ok`, or `lost` (no answer; the
     client then stops). NotStored counts as failed, GONE as refused, all else as unexpected.
@@ -77,6 +85,9 @@ def send_all(sent: Sequence[Ask], send: Callable[[], Callable[[Ask], str]], clie
             with lock:
                 told.seconds.append(time.perf_counter() - begun)
                 _note(told, ask, code)
+                due = midway is not None and len(told.seconds) == midway[0]
+            if due and midway is not None:
+                midway[1]()
 
     threads = [threading.Thread(target=work, name=f"client-{n}") for n in range(clients)]
     for thread in threads:

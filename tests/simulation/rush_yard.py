@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import resource
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -58,10 +57,16 @@ class RushYard:
         sent = self.next_asks(many)
         return self.send(sent, self.requests(sent), clients)
 
-    def send(self, sent: list[Ask], requests: dict[str, bytes], clients: int = CLIENTS) -> Told:
+    def send(
+        self,
+        sent: list[Ask],
+        requests: dict[str, bytes],
+        clients: int = CLIENTS,
+        midway: tuple[int, Callable[[], None]] | None = None,
+    ) -> Told:
         """Send asks whose requests are ready and keep what was acknowledged."""
         self.tried += sent
-        told = send_all(sent, lambda: WireClient(self.port, requests), clients)
+        told = send_all(sent, lambda: WireClient(self.port, requests), clients, midway)
         self.acknowledged += told.acknowledged
         return told
 
@@ -70,18 +75,12 @@ class RushYard:
         self.rush(4, clients=1)
 
     # -- kills -------------------------------------------------------------------------------------------
-    def kill_once(self, many: int, within_s: tuple[float, float], draw: random.Random) -> Told:
-        """`kill -9` at a random moment of a rush, then start again on the same folder."""
+    def kill_once(self, many: int, draw: random.Random) -> Told:
+        """`kill -9` after a random number of answers of a rush, then start again on the same folder."""
         self.warm()
         sent = self.next_asks(many)
         requests = self.requests(sent)
-        moment = draw.uniform(*within_s)
-        killer = threading.Timer(moment, self.yard.kill)
-        killer.start()
-        try:
-            told = self.send(sent, requests)
-        finally:
-            killer.join()
+        told = self.send(sent, requests, midway=(draw.randrange(many // 8, many // 2), self.yard.kill))
         self.yard.start()
         return told
 

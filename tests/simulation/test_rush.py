@@ -52,7 +52,7 @@ def test_what_was_acknowledged_in_a_rush_survives_kills(folder: Path) -> None:
     rush, draw = RushYard(folder, buyers=1, seed=4), random.Random(5)
     try:
         for _ in range(2):
-            told = rush.kill_once(120, (0.05, 0.15), draw)
+            told = rush.kill_once(120, draw)
             assert told.unexpected == []
             assert told.answers < 120  # it was killed in the middle
             assert rush.faults() == []
