@@ -45,7 +45,7 @@ bench: install ## every benchmark, one after the other (minutes)
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --upgrade
 lock: ## renew requirements/*.lock and the JavaScript lock to the newest versions
 	@"$(PYTHON)" -m venv .venv-lock && .venv-lock/bin/python -m pip install --quiet uv
-	.venv-lock/bin/$(LOCK) pyproject.toml --extra yard --extra demo --group dev --output-file requirements/dev.lock
+	.venv-lock/bin/$(LOCK) pyproject.toml --all-extras --group dev --output-file requirements/dev.lock
 	.venv-lock/bin/$(LOCK) requirements/awscli.in --output-file requirements/awscli.lock
 	.venv-lock/bin/$(LOCK) requirements/node.in --output-file requirements/node.lock
 	cd tests/clients/js && npm update --ignore-scripts --no-fund --no-audit
