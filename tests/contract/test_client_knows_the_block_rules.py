@@ -11,13 +11,14 @@ import pytest
 from berth.inventory.holdings import OVER
 from berth.planner import ladder
 from berth.planner.fit import PAYMENT_LEAD
+from berth.planner.framework.limits import BOOKABLE_AHEAD
 from berth.planner.need import Need
 from berth.planner.need_file import NeedError, read_need
 from berth.planner.offers import hours_of, reclaim_before_end
 from berth.planner.owned import HELD
 from berth.planner.platforms import BLOCK_PLATFORMS
 from berth.planner.queries import BOUNDARY, block_queries
-from berth.planner.verdicts import BOOKABLE_AHEAD, verdicts
+from berth.planner.verdicts import verdicts
 from berth.sources.capacity_blocks import TOO_FAST_OR_NO_QUOTA
 from berth.sources.owned import SIZE_TAG, TYPE_TAG
 from berth.terms.money import Money

@@ -12,12 +12,12 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from berth.facts.instance_types import ML_PREFIX, InstanceType, instance_type, instance_types
+from berth.planner.framework.limits import LONGEST, PLAN_COUNTS
 from berth.planner.launch import Launch
 from berth.planner.local_dates import day_end, day_start, read_day, read_instant, read_zone
 from berth.planner.need import NAME_PATTERN, Deployment, Need
 from berth.planner.need_parts import read_deployment, read_launch, read_tags
 from berth.planner.platforms import LINUX, PLATFORMS
-from berth.planner.verdicts import LONGEST, PLAN_COUNTS
 from berth.terms.durations import spoken
 from berth.terms.money import Money
 from berth.terms.settings import Complaint, Section, SettingsError, read_settings
