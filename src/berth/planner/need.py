@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
+from enum import StrEnum
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from berth.planner.launch import Launch
 from berth.planner.offers import money_from_json, money_json
+from berth.planner.own_rates import OwnRates
+from berth.planner.part import MAIN, Accelerators, Level, Part, TypeCount, check_profile
 from berth.planner.platforms import LINUX
 from berth.terms.instants import iso, parse_instant
 from berth.terms.money import Money
@@ -65,21 +68,67 @@ class Deployment:
         )
 
 
+class Goal(StrEnum):
+    """Which of the durations that a need accepts is best.
+
+    `SHORTEST` that meets the need; `LONGEST` that the budget pays; `CHEAPEST`: least for a usable hour.
+    """
+
+    SHORTEST = "shortest"
+    LONGEST = "longest"
+    CHEAPEST = "cheapest-hour"
+
+
+@dataclass(frozen=True, slots=True)
+class Subnet:
+    """Where instances can be put: a zone, and the subnet there (`id` None: only the zone was said)."""
+
+    zone_id: str
+    id: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {"zone_id": self.zone_id, "id": self.id}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Subnet:
+        """The subnet that `to_json` wrote."""
+        return cls(value["zone_id"], value["id"])
+
+
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What somebody wants.
+    """What somebody wants: one part that is planned, what stands beside it, and the bounds of both.
 
-    `instance_type` carries SageMaker's prefix (`ml.trn1.32xlarge`) for SageMaker's targets and none for
-    `instances`. `duration` is the time to hold and to pay; what can be used of it is shorter and is shown.
-    `zone_ids` empty means any zone. `start` is a fixed start; without one the window may lie anywhere from
-    `earliest_start` (None: now) to `latest_end` (None: as far ahead as the way sells). `utilisation` is the
-    share of the usable time in which something will run, from 0 (exclusive) to 1; None: not known. `budget`
-    bounds the total; `account` pins the account; `time_zone` is an IANA name in which local dates were read
-    and local times are shown beside UTC. None always means: not said.
+    The part that is planned: `instance_type` is the type that is liked best, with SageMaker's prefix
+    (`ml.trn1.32xlarge`) for SageMaker's targets and none for `instances`; `count` the least number of it,
+    `count_wanted` the number wanted at best (None: `count`). `alternatives` are the other types that would
+    do, with their own counts; `types` is all of them. `profile` is the count over time where it changes, and
+    `count` then its peak. `accelerators` is what types and counts were derived from. `beside` are further
+    parts (a head node); `parts` is all of them, `alone` the need of one of them.
+
+    Time: `duration` is the time to hold and to pay, and `longest` the upper end where any span between would
+    do (None: `duration` and no other); `goal` says which is best. What can be used is shorter and is shown.
+    `start` is a fixed start; without one the window may lie anywhere from `earliest_start` (None: now) to
+    `latest_end` (None: as far ahead as the way sells). `time_zone` is an IANA name in which local dates were
+    read and local times are shown beside UTC.
+
+    Tolerances: `gap_at_most` is the longest gap between segments (None: not said; then only a training job
+    takes any). `interruptible` says whether the work survives two minutes' notice, `checkpoint_every` how
+    much work that loses at most; `retryable` whether it may be begun again. `utilisation` is the share of the
+    usable time in which something will run, from 0 (exclusive) to 1; `startup` the paid time from a
+    machine's start until it works.
+
+    Places: `zone_ids` empty means any zone. `subnets` empty means not said; else offers in other zones need a
+    subnet first. Money: `budget` bounds the total of all parts; `rates` are prices of one's own. `account`
+    pins the account.
 
     `platform` is the operating system platform of instances, in EC2's words; SageMaker chooses its own.
     `tags` say whose need it is (`team = "a"`): what the account owns and somebody else has tagged is not
-    counted. `launch` says how instances are launched, `deployment` what SageMaker runs.
+    counted. `launch` says how instances are launched, `deployment` what SageMaker runs. `reserve` False:
+    the part need not be held ahead. None always means: not said.
+
+    Raises ValueError for counts, durations and profiles that cannot be.
     """
 
     name: str
@@ -100,7 +149,81 @@ class Need:
     platform: str = LINUX
     tags: tuple[tuple[str, str], ...] = ()
     launch: Launch | None = None
+    count_wanted: int | None = None
+    alternatives: tuple[TypeCount, ...] = ()
+    accelerators: Accelerators | None = None
+    profile: tuple[Level, ...] = ()
+    longest: timedelta | None = None
+    goal: Goal = Goal.SHORTEST
+    gap_at_most: timedelta | None = None
+    interruptible: bool | None = None
+    checkpoint_every: timedelta | None = None
+    retryable: bool | None = None
+    startup: timedelta | None = None
+    subnets: tuple[Subnet, ...] = ()
+    rates: OwnRates | None = None
+    part_name: str = MAIN
+    reserve: bool = True
+    beside: tuple[Part, ...] = ()
 
+    def __post_init__(self) -> None:
+        TypeCount(self.instance_type, self.count, self.count_wanted or self.count)
+        check_profile(self.profile)
+        if self.profile and self.count != max(level.count for level in self.profile):
+            raise ValueError("the count of a need with a profile is the profile's peak")
+        if self.longest is not None and self.longest < self.duration:
+            raise ValueError("the longest duration is not under the shortest")
+
+    # -- what is wanted ------------------------------------------------------------------------------------
+    @property
+    def types(self) -> tuple[TypeCount, ...]:
+        """Every type that would do, the one liked best first."""
+        return (
+            TypeCount(self.instance_type, self.count, self.count_wanted or self.count),
+            *self.alternatives,
+        )
+
+    def type_count(self, instance_type: str) -> TypeCount | None:
+        """How many of `instance_type` are enough; None when that type would not do."""
+        return next((t for t in self.types if t.instance_type == instance_type), None)
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """Every part, the planned one first."""
+        planned = Part(self.part_name, self.types, self.target, self.reserve, self.profile, self.accelerators)
+        return (planned, *self.beside)
+
+    def alone(self, part: Part) -> Need:
+        """The need of one of the parts, under a name of its own unless it is the planned one."""
+        if part.name == self.part_name:
+            return replace(self, beside=())
+        first, *others = part.types
+        return replace(
+            self,
+            name=f"{self.name}-{part.name}",
+            instance_type=first.instance_type,
+            count=first.count,
+            count_wanted=first.wanted,
+            alternatives=tuple(others),
+            target=part.target,
+            profile=part.profile,
+            accelerators=part.accelerators,
+            part_name=part.name,
+            reserve=part.reserve,
+            beside=(),
+        )
+
+    @property
+    def is_range(self) -> bool:
+        """Whether more than one duration would do."""
+        return self.longest is not None and self.longest > self.duration
+
+    @property
+    def duration_at_most(self) -> timedelta:
+        """The longest duration that is of use."""
+        return self.longest or self.duration
+
+    # -- where and when ------------------------------------------------------------------------------------
     @property
     def zone(self) -> ZoneInfo | None:
         """The zone to show local times in, None when none was named."""
@@ -108,8 +231,13 @@ class Need:
 
     @property
     def fixed_window(self) -> Window | None:
-        """The span that a fixed start asks for; None when the start may move."""
+        """The span that a fixed start asks for at least; None when the start may move."""
         return Window(self.start, self.start + self.duration) if self.start else None
+
+    @property
+    def subnet_zones(self) -> tuple[str, ...]:
+        """The zones that have a subnet; empty when nothing was said."""
+        return tuple(dict.fromkeys(subnet.zone_id for subnet in self.subnets))
 
     @property
     def is_endpoint(self) -> bool:
@@ -120,6 +248,7 @@ class Need:
         """The name by which `berth buy` knows choice `number`: `eval-1#1`."""
         return f"{self.name}#{number}"
 
+    # -- as JSON -------------------------------------------------------------------------------------------
     def to_json(self) -> dict[str, Any]:
         """Plain values for JSON: spans in whole seconds, money and shares as text, instants ISO 8601."""
         return {
@@ -141,6 +270,22 @@ class Need:
             "platform": self.platform,
             "tags": dict(self.tags),
             "launch": self.launch.to_json() if self.launch else None,
+            "count_wanted": self.count_wanted,
+            "alternatives": [t.to_json() for t in self.alternatives],
+            "accelerators": self.accelerators.to_json() if self.accelerators else None,
+            "profile": [level.to_json() for level in self.profile],
+            "longest_s": _seconds(self.longest),
+            "goal": self.goal.value,
+            "gap_at_most_s": _seconds(self.gap_at_most),
+            "interruptible": self.interruptible,
+            "checkpoint_every_s": _seconds(self.checkpoint_every),
+            "retryable": self.retryable,
+            "startup_s": _seconds(self.startup),
+            "subnets": [subnet.to_json() for subnet in self.subnets],
+            "rates": self.rates.to_json() if self.rates else None,
+            "part_name": self.part_name,
+            "reserve": self.reserve,
+            "beside": [part.to_json() for part in self.beside],
         }
 
     @classmethod
@@ -162,11 +307,34 @@ class Need:
             utilisation=None if value["utilisation"] is None else Decimal(value["utilisation"]),
             time_zone=value["time_zone"],
             deployment=Deployment.from_json(value["deployment"]) if value["deployment"] else None,
-            # Absent from documents of the first release.
-            platform=value.get("platform", LINUX),
-            tags=tuple(sorted(value.get("tags", {}).items())),
-            launch=Launch.from_json(value["launch"]) if value.get("launch") else None,
+            **_later_members(value),
         )
+
+
+def _later_members(value: Mapping[str, Any]) -> dict[str, Any]:
+    """What documents of earlier releases lack: each with what its absence meant."""
+    accelerators, rates, launch = value.get("accelerators"), value.get("rates"), value.get("launch")
+    return {
+        "platform": value.get("platform", LINUX),
+        "tags": tuple(sorted(value.get("tags", {}).items())),
+        "launch": Launch.from_json(launch) if launch else None,
+        "count_wanted": value.get("count_wanted"),
+        "alternatives": tuple(TypeCount.from_json(t) for t in value.get("alternatives", ())),
+        "accelerators": Accelerators.from_json(accelerators) if accelerators else None,
+        "profile": tuple(Level.from_json(level) for level in value.get("profile", ())),
+        "longest": _span(value.get("longest_s")),
+        "goal": Goal(value.get("goal", Goal.SHORTEST)),
+        "gap_at_most": _span(value.get("gap_at_most_s")),
+        "interruptible": value.get("interruptible"),
+        "checkpoint_every": _span(value.get("checkpoint_every_s")),
+        "retryable": value.get("retryable"),
+        "startup": _span(value.get("startup_s")),
+        "subnets": tuple(Subnet.from_json(s) for s in value.get("subnets", ())),
+        "rates": OwnRates.from_json(rates) if rates else None,
+        "part_name": value.get("part_name", MAIN),
+        "reserve": bool(value.get("reserve", True)),
+        "beside": tuple(Part.from_json(p) for p in value.get("beside", ())),
+    }
 
 
 NEED_KEYS = tuple(f.name for f in fields(Need))
