@@ -8,14 +8,55 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterator
-from contextlib import closing
-from importlib import resources
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 
+from berth.storage.database import Answer
+from berth.storage.migrations import NewerSchema, Steps, check_version, head_of, migrations
 
-class NewerSchema(RuntimeError):
-    """The file was written by a newer program; this one must not touch it."""
+__all__ = [
+    "NewerSchema", "SQLite", "connect", "copy_to", "migrate", "migrations", "schema_version",
+]  # fmt: skip
+
+
+class SQLite:
+    """A SQLite file as a `Database`. `connection` is one that `connect` opened."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.connection = connection
+
+    def execute(self, sql: str, values: Sequence[object] = (), /) -> Answer:
+        """One statement. Raises sqlite3.Error."""
+        return self.connection.execute(sql, values)
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """One write, alone from its beginning."""
+        self.connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self.connection.execute("COMMIT")
+        except BaseException:
+            if self.connection.in_transaction:
+                self.connection.execute("ROLLBACK")
+            raise
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Reads of one moment."""
+        if self.connection.in_transaction:
+            yield
+            return
+        self.connection.execute("BEGIN")
+        try:
+            yield
+        finally:
+            self.connection.execute("ROLLBACK")
+
+    def close(self) -> None:
+        """Close the file."""
+        self.connection.close()
 
 
 def connect(path: Path | str, *, read_only: bool = False, immutable: bool = False) -> sqlite3.Connection:
@@ -42,15 +83,6 @@ def connect(path: Path | str, *, read_only: bool = False, immutable: bool = Fals
     return connection
 
 
-def migrations(package: str) -> list[tuple[int, str]]:
-    """The numbered `.sql` files of `package` (`0001_start.sql`, ...), in order, as (number, text)."""
-    files = sorted(
-        (entry for entry in resources.files(package).iterdir() if entry.name.endswith(".sql")),
-        key=lambda entry: entry.name,
-    )
-    return [(int(entry.name[:4]), entry.read_text(encoding="utf-8")) for entry in files]
-
-
 def migrate(connection: sqlite3.Connection, package: str, before: Callable[[int], None] | None = None) -> int:
     """Apply the migrations of `package` that the file lacks, all in one transaction; the version it has now.
 
@@ -59,7 +91,7 @@ def migrate(connection: sqlite3.Connection, package: str, before: Callable[[int]
     NewerSchema when the file is ahead of this program.
     """
     known = migrations(package)
-    head = known[-1][0] if known else 0
+    head = head_of(known)
     if schema_version(connection, known) == head:
         return head
     connection.execute("BEGIN IMMEDIATE")
@@ -81,15 +113,9 @@ def migrate(connection: sqlite3.Connection, package: str, before: Callable[[int]
     return head
 
 
-def schema_version(connection: sqlite3.Connection, known: list[tuple[int, str]]) -> int:
+def schema_version(connection: sqlite3.Connection, known: Steps) -> int:
     """The version of the file's schema, 0 for an empty one. Raises NewerSchema when it is above `known`."""
-    head = known[-1][0] if known else 0
-    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
-    if version > head:
-        raise NewerSchema(
-            f"schema version {version} is newer than this program knows ({head}); use the newer program"
-        )
-    return version
+    return check_version(int(connection.execute("PRAGMA user_version").fetchone()[0]), known)
 
 
 def copy_to(source: Path, target: Path) -> None:
