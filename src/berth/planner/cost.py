@@ -31,7 +31,8 @@ class HourlyRate:
     `hourly` is None where no price is known. `component` is what is priced (`hosting`, `training`,
     `on-demand`, `spot`). `as_of` and `source` say when and where the price was seen (None and '' when there
     is none); `live` is False for the shipped tables. `region_assumed`: the source named no Region. `zone_id`
-    is set where a price is one zone's own (Spot); None: the whole Region's.
+    is set where a price is one zone's own (Spot); None: the whole Region's. `instance_type` is the type as the
+    need names it; '' for the type that the need likes best.
     """
 
     way: Way
@@ -44,6 +45,7 @@ class HourlyRate:
     region_assumed: bool = False
     live: bool = False
     zone_id: str | None = None
+    instance_type: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -58,6 +60,7 @@ class HourlyRate:
             "region_assumed": self.region_assumed,
             "live": self.live,
             "zone_id": self.zone_id,
+            "instance_type": self.instance_type,
         }
 
     @classmethod
@@ -74,6 +77,7 @@ class HourlyRate:
             bool(value["region_assumed"]),
             bool(value["live"]),
             value.get("zone_id"),
+            value.get("instance_type", ""),
         )
 
 

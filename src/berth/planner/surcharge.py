@@ -14,12 +14,16 @@ from berth.terms.money import Money
 
 @dataclass(frozen=True, slots=True)
 class OsRate:
-    """What one instance hour of `platform` costs on top in `region`; `hourly` None: not known."""
+    """What one instance hour of `platform` costs on top in `region`; `hourly` None: not known.
+
+    `instance_type` is the type as the need names it; '' for the type that the need likes best.
+    """
 
     region: str
     platform: str
     hourly: Money | None
     source: str = ""
+    instance_type: str = ""
 
 
 @dataclass(frozen=True, slots=True)
