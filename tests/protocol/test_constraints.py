@@ -20,6 +20,7 @@ CODES = {
     "sagemaker-runtime": {"ValidationError"},
     "pricing": {"ValidationException"},
     "service-quotas": {"ValidationException"},
+    "iam": {"ValidationError"},
 }
 LEAST_TRIED = {
     "ec2": 200,
@@ -28,6 +29,7 @@ LEAST_TRIED = {
     "sagemaker-runtime": 15,
     "pricing": 10,
     "service-quotas": 30,
+    "iam": 150,
 }
 
 

@@ -19,6 +19,7 @@ OPERATION = {
     "sagemaker-runtime": "InvokeEndpoint",
     "pricing": "GetProducts",
     "service-quotas": "GetServiceQuota",
+    "iam": "SimulatePrincipalPolicy",
 }
 TEXT = 'No <room> & "board"\r\nfor ünicode \U0001f600'
 

@@ -18,6 +18,7 @@ OPERATIONS_AT_LEAST = {
     "sagemaker-runtime": 3,
     "pricing": 5,
     "service-quotas": 20,
+    "iam": 150,
 }
 
 

@@ -50,7 +50,10 @@ _SIGNING_NAMES = {
     "sts": "sts",
     "pricing": "pricing",
     "service-quotas": "servicequotas",
+    "iam": "iam",
 }
+# IAM is one for all Regions and signed for this one, whether the fleet has it or not.
+_GLOBAL = {"iam": "us-east-1"}
 _TOLERANCE = {"ec2": timedelta(minutes=15)}
 _TOLERANCE_ELSE = timedelta(minutes=5)
 _NOT_AWS = Response(404, {"content-type": "text/plain"}, b"This is a yard: it speaks AWS's APIs only.\n")
@@ -209,7 +212,7 @@ class App:
             self._verifier.check(request, claim, key.secret, self._yard.real.now(), tolerance)
         except SignatureProblem as found:
             raise refusal(service, found) from None
-        if claim.region not in self._yard.fleet.regions:
+        if claim.region not in self._yard.fleet.regions and claim.region != _GLOBAL.get(service):
             # A Region that is not enabled does not know the account's keys.
             raise refusal(
                 service,
@@ -232,7 +235,7 @@ class App:
                 raise not_served(exchange.service, exchange.operation)
             self._throttle(exchange, key, region)
             params = wire.parse(exchange.operation, exchange.request)
-            authorise(key.account, exchange.service, exchange.operation, params)
+            authorise(key.account, exchange.service, exchange.operation, params, region)
             call = Call(
                 key.account, region, exchange.service, exchange.operation, params, exchange.request_id, now,
                 self._lag(exchange.operation, key.account.account_id),
@@ -367,7 +370,7 @@ def _walk(value: Any, absent: set[str], strange: set[str]) -> Any:
 
 def not_served(service: str, operation: str) -> ServiceError:
     """What AWS answers where an operation does not exist."""
-    if service in ("ec2", "sts"):
+    if service in ("ec2", "sts", "iam"):
         return ServiceError("InvalidAction", f"The action {operation} is not valid for this web service.")
     return ServiceError(
         "UnknownOperationException", "The requested operation is not supported in the called region."

@@ -25,6 +25,7 @@ OPERATION = {
     "sagemaker-runtime": "InvokeEndpoint",
     "pricing": "GetProducts",
     "service-quotas": "RequestServiceQuotaIncrease",
+    "iam": "SimulatePrincipalPolicy",
 }
 
 

@@ -88,10 +88,10 @@ def accounts(desk: Desk, request: Request, body: dict[str, Any]) -> Any:
 
 def add_account(desk: Desk, request: Request, body: dict[str, Any]) -> Any:
     """
-    summary: Add an account; body {"name"}; the answer has its key pair.
-    responses: {200: {description: account id and keys}, 400: {description: name taken or not valid}}
+    summary: Add an account; body {"name", "policy"} (policy: text, '' for all); the answer has its keys.
+    responses: {200: {description: account id and keys}, 400: {description: bad name or policy}}
     """
-    return desk.add_account(str(body.get("name", "")))
+    return desk.add_account(str(body.get("name", "")), str(body.get("policy", "")))
 
 
 def clock(desk: Desk, request: Request, body: dict[str, Any]) -> Any:

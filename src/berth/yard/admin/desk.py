@@ -18,6 +18,7 @@ from berth.yard.calls import CallLog
 from berth.yard.engines.engine import EngineRefused
 from berth.yard.faults import read_fault
 from berth.yard.identity.accounts import AccessKey, AccountExists, access_keys, add_account
+from berth.yard.identity.policies import EVERYTHING, PolicyRefused
 from berth.yard.lifecycle.clock import EARLIEST, LATEST, ClockRefused
 from berth.yard.lifecycle.timers import Timekeeper
 from berth.yard.services.ec2.block_seed import BlockSeed, seed_block
@@ -95,14 +96,14 @@ class Desk:
             for key in keys.values()
         ]
 
-    def add_account(self, name: str) -> dict[str, str]:
-        """A new account with one key pair."""
+    def add_account(self, name: str, policy: str = EVERYTHING) -> dict[str, str]:
+        """A new account with one key pair, and what it may do (an IAM policy's JSON text; '': everything)."""
         if not _ACCOUNT_NAME.fullmatch(name):
             raise Refused("an account's name has letters, digits, - and _, at most 64")
         try:
             self._yard.engine.allow_accounts(len(self.accounts()) + 1)
-            key = self._writer.submit(lambda tx: add_account(tx, name)).result()
-        except (AccountExists, EngineRefused) as problem:
+            key = self._writer.submit(lambda tx: add_account(tx, name, policy)).result()
+        except (AccountExists, EngineRefused, PolicyRefused) as problem:
             raise Refused(str(problem)) from None
         self._refresh_keys()
         return self._key(key)

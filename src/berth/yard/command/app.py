@@ -230,11 +230,15 @@ def _clock_line(answer: dict[str, Any]) -> str:
 @account_app.command("add")
 def account_add(
     name: Annotated[str, typer.Argument(help="Letters, digits, - and _.")],
+    policy: Annotated[
+        Path | None,
+        typer.Option("--policy", help="IAM policy (JSON file): all that it may do. None: everything."),
+    ] = None,
     data: Data = None,
     as_json: AsJson = False,
 ) -> None:
     """Add an account; prints its keys."""
-    answer = _ask(data, "POST", "/accounts", {"name": name})
+    answer = _ask(data, "POST", "/accounts", {"name": name, "policy": _text_of(policy)})
     lines = [
         f"account {answer['account']} ({answer['name']})",
         f"AWS_ACCESS_KEY_ID={answer['access_key_id']}",
@@ -242,6 +246,13 @@ def account_add(
         f'use it: eval "$(berth yard env --account {answer["name"]})"',
     ]
     _show(as_json, answer, lines)
+
+
+def _text_of(file: Path | None) -> str:
+    try:
+        return file.read_text("utf-8") if file else ""
+    except (OSError, UnicodeDecodeError) as problem:
+        raise BerthError(ExitCode.BAD_REQUEST, f"{file} cannot be read: {problem}") from None
 
 
 @account_app.command("list")

@@ -1,7 +1,9 @@
 """The one authorisation step, between the signature and the operation.
 
-For now an account may do everything to its own and sees nothing of another's: services look resources up by
-(account, Region, name), and a request that names another account's resource by its ARN stops here.
+An account sees nothing of another's: services look resources up by (account, Region, name), and a request
+that names another account's resource by its ARN stops here. So does one that the account's own policy does
+not allow. A yard knows of a request its action, its place and, for launches, the market; a policy that allows an
+action on some resources only is kept to as far as that goes (docs/reference/unconfirmed.md).
 """
 
 from __future__ import annotations
@@ -11,29 +13,70 @@ from typing import Any
 
 from berth.yard.errors import ServiceError
 from berth.yard.identity.accounts import Account
-from berth.yard.services.arns import read_arn
+from berth.yard.identity.policies import EVERYTHING, Context, Decision, Place, evaluate, read_policy
+from berth.yard.services.arns import partition_of, read_arn
 
 _OWNED = frozenset({"sagemaker", "ec2"})  # roles, images and keys of other accounts may well be named
 _FREE_TEXT = frozenset({"Environment", "Tags"})  # what stands there is the caller's own affair
+# IAM's names of services, where they are not botocore's.
+_PREFIXES = {"sagemaker-runtime": "sagemaker", "service-quotas": "servicequotas"}
+_NEEDS_NO_RIGHT = frozenset({"sts:GetCallerIdentity"})  # STS API reference: "no permissions are required"
+_ON_DEMAND = "on-demand"
 
 
-def authorise(account: Account, service: str, operation: str, params: Mapping[str, Any]) -> None:
-    """Let the call pass, or raise AccessDeniedException (EC2: UnauthorizedOperation)."""
+def action_of(service: str, operation: str) -> str:
+    """The IAM action of an operation: `servicequotas:GetServiceQuota`."""
+    return f"{_PREFIXES.get(service, service)}:{operation}"
+
+
+def user_arn(account: Account, region: str) -> str:
+    """The ARN of an account's one user, which is named like the account."""
+    return f"arn:{partition_of(region)}:iam::{account.account_id}:user/{account.name}"
+
+
+def authorise(
+    account: Account, service: str, operation: str, params: Mapping[str, Any], region: str = "us-east-1"
+) -> None:
+    """Let the call pass, or raise AccessDeniedException (EC2: UnauthorizedOperation, IAM: AccessDenied)."""
     for text in _arns(params):
         arn = read_arn(text)
         if arn is not None and arn.service in _OWNED and arn.account_id != account.account_id:
-            raise _denied(account, service, operation, text)
+            raise _denied(account, service, operation, text, region)
+    if account.policy == EVERYTHING:
+        return
+    action = action_of(service, operation)
+    if action in _NEEDS_NO_RIGHT:
+        return
+    place = Place(region, account.account_id)
+    verdict = evaluate(read_policy(account.policy), action, place, _known(account, action, params, region))
+    if verdict.decision is not Decision.ALLOWED:
+        raise _denied(account, service, operation, "*", region)
 
 
-def _denied(account: Account, service: str, operation: str, resource: str) -> ServiceError:
+def _known(account: Account, action: str, params: Mapping[str, Any], region: str) -> Context:
+    """The condition keys that a yard knows of a request."""
+    known = {
+        "aws:requestedregion": (region,),
+        "aws:principalarn": (user_arn(account, region),),
+        "aws:principalaccount": (account.account_id,),
+    }
+    if action == "ec2:RunInstances":
+        market = params.get("InstanceMarketOptions", {}).get("MarketType", _ON_DEMAND)
+        known["ec2:instancemarkettype"] = (str(market),)
+    return known
+
+
+def _denied(account: Account, service: str, operation: str, resource: str, region: str) -> ServiceError:
     if service == "ec2":
         return ServiceError(
             "UnauthorizedOperation", "You are not authorized to perform this operation.", status=403
         )
+    code, status = ("AccessDenied", 403) if service in ("iam", "sts") else ("AccessDeniedException", 400)
     return ServiceError(
-        "AccessDeniedException",
-        f"User: arn:aws:iam::{account.account_id}:user/{account.name} is not authorized to perform:"
-        f" {service}:{operation} on resource: {resource}",
+        code,
+        f"User: {user_arn(account, region)} is not authorized to perform:"
+        f" {action_of(service, operation)} on resource: {resource}",
+        status=status,
     )
 
 

@@ -234,9 +234,11 @@ class YardProcess:
         """boto3 clients of the account of that name or id."""
         return Clients(self.environment_of(account))
 
-    def account(self, name: str) -> dict[str, str]:
-        """Add an account: its `account` id, `access_key_id`, `secret_access_key`."""
-        added: dict[str, str] = ask(self.folder.admin_socket, "POST", "/accounts", {"name": name})
+    def account(self, name: str, policy: Mapping[str, Any] | None = None) -> dict[str, str]:
+        """Add an account: its `account` id, `access_key_id`, `secret_access_key`. `policy` is an IAM policy document;
+        without one it may do everything."""
+        body = {"name": name, "policy": json.dumps(policy) if policy else ""}
+        added: dict[str, str] = ask(self.folder.admin_socket, "POST", "/accounts", body)
         return added
 
     def fault(

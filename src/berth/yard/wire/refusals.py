@@ -49,6 +49,18 @@ def _json_refusals(status: int) -> dict[SignatureFault, Refusal]:
     }
 
 
+_QUERY: dict[SignatureFault, Refusal] = {
+    SignatureFault.MISSING: Refusal(
+        "MissingAuthenticationToken", 403, "Request is missing Authentication Token"
+    ),
+    SignatureFault.INCOMPLETE: Refusal("IncompleteSignature", 400),
+    SignatureFault.UNKNOWN_KEY: Refusal("InvalidClientTokenId", 403, _TOKEN_INVALID),
+    SignatureFault.SCOPE: _STS_MISMATCH,
+    SignatureFault.MISMATCH: Refusal("SignatureDoesNotMatch", 403, MISMATCH_TEXT),
+    SignatureFault.SKEWED: _STS_MISMATCH,
+    SignatureFault.EXPIRED: _STS_MISMATCH,
+}
+
 REFUSALS: Mapping[str, Mapping[SignatureFault, Refusal]] = {
     "ec2": {
         SignatureFault.MISSING: Refusal(
@@ -61,17 +73,8 @@ REFUSALS: Mapping[str, Mapping[SignatureFault, Refusal]] = {
         SignatureFault.SKEWED: _EC2_EXPIRED,
         SignatureFault.EXPIRED: _EC2_EXPIRED,
     },
-    "sts": {
-        SignatureFault.MISSING: Refusal(
-            "MissingAuthenticationToken", 403, "Request is missing Authentication Token"
-        ),
-        SignatureFault.INCOMPLETE: Refusal("IncompleteSignature", 400),
-        SignatureFault.UNKNOWN_KEY: Refusal("InvalidClientTokenId", 403, _TOKEN_INVALID),
-        SignatureFault.SCOPE: _STS_MISMATCH,
-        SignatureFault.MISMATCH: Refusal("SignatureDoesNotMatch", 403, MISMATCH_TEXT),
-        SignatureFault.SKEWED: _STS_MISMATCH,
-        SignatureFault.EXPIRED: _STS_MISMATCH,
-    },
+    "sts": _QUERY,
+    "iam": _QUERY,
     "sagemaker": _json_refusals(400),
     "sagemaker-runtime": _json_refusals(403),
     "pricing": _json_refusals(400),

@@ -24,18 +24,25 @@ _WIRES: dict[str, _Wire] = {
     "sagemaker-runtime": RestJsonWire,
     "pricing": JsonWire,
     "service-quotas": JsonWire,
+    "iam": StsWire,
 }
 SERVICES = tuple(_WIRES)
 """The served services, by botocore's names."""
 
 _RUNTIME_PATH = "/endpoints/"
-_SIGNED_AS = {"ec2": "ec2", "sts": "sts", "pricing": "pricing", "servicequotas": "service-quotas"}
+_SIGNED_AS = {
+    "ec2": "ec2",
+    "sts": "sts",
+    "pricing": "pricing",
+    "servicequotas": "service-quotas",
+    "iam": "iam",
+}
 _TARGETS = {
     "SageMaker": "sagemaker",
     "AWSPriceListService": "pricing",
     "ServiceQuotasV20190624": "service-quotas",
 }
-_VERSIONS = {"2016-11-15": "ec2", "2011-06-15": "sts"}
+_VERSIONS = {"2016-11-15": "ec2", "2011-06-15": "sts", "2010-05-08": "iam"}
 
 
 @cache

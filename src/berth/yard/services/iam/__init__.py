@@ -1,0 +1,1 @@
+"""What the yard serves of AWS IAM."""
