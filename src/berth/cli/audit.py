@@ -30,18 +30,19 @@ def audit(
 ) -> int:
     """Export the journal's history: when, which order, what, how much, who. Needs no keys and no network."""
     from berth.orders.audit import SCHEMA, read_audit
-    from berth.orders.journal import journal_file
+    from berth.orders.journal import journal_place
     from berth.terms.instants import iso
 
     output = Output(as_json=as_json)
     first = _instant(since)
-    file = journal_file(os.environ)
-    with journal_trouble(file):
-        entries = read_audit(file, first)
+    with journal_trouble():
+        place = journal_place(os.environ)
+    with journal_trouble(place):
+        entries = read_audit(place, first)
     output.document(
         {
             "schema": SCHEMA,
-            "journal": str(file),
+            "journal": str(place),
             "since": None if first is None else iso(first),
             "events": [entry.to_json() for entry in entries],
         }
@@ -49,7 +50,7 @@ def audit(
     if entries:
         output.answer("\n".join(entry.line() for entry in entries))
     else:
-        output.talk(f"no events in {file}" if file.exists() else f"no events: there is no journal {file}")
+        output.talk(f"no events in {place}" if place.exists() else f"no events: there is no journal {place}")
     return ExitCode.DONE
 
 

@@ -16,11 +16,10 @@ from berth.terms.text import plain
 from berth.terms.ways import Way
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from berth.aws.session import Door
     from berth.orders.desk import Desk
     from berth.orders.journal import Journal
+    from berth.orders.journal_file import Place
     from berth.orders.order import Order
     from berth.orders.shops.shop import Shop
     from berth.planner.offers import Offer, PlaceAnswer, Query
@@ -37,10 +36,12 @@ Max = Annotated[
 class Counter:
     """An open door and journal, and what is built on them for one verb."""
 
-    def __init__(self, output: Output, door: Door, journal: Journal) -> None:
+    def __init__(self, output: Output, door: Door, journal: Journal, *, shared: bool = False) -> None:
+        """`shared`: the journal is one that every machine of a team writes into."""
         self.output = output
         self.door = door
         self.journal = journal
+        self.shared = shared
 
     @property
     def account(self) -> str:
@@ -161,45 +162,66 @@ def counter(
     `about` is the need whose money a failure tells of (None: `need`), also where the door does not open.
     """
     from berth.orders.holder import this_process
-    from berth.orders.journal import Who, journal_file, open_journal, regions_of
+    from berth.orders.journal import Who, journal_place, open_journal, regions_of
 
-    file = journal_file(os.environ)
+    with journal_trouble():
+        place = journal_place(os.environ)
     about = about or need
-    with journal_trouble(file):
+    with journal_trouble(place):
         if about:
-            _tell_remembered(file, about)
-        known = regions_of(file, need) if need and not regions else ()
+            _tell_remembered(place, about)
+        known = regions_of(place, need) if need and not regions else ()
     door = enter(output, profile=profile, regions=regions or known)
-    with journal_trouble(file):
-        journal = open_journal(file, door.identity.realm, who=Who(door.identity.arn, this_process()))
+    with journal_trouble(place):
+        journal = open_journal(place, door.identity.realm, who=Who(door.identity.arn, this_process()))
     try:
-        with journal_trouble(file):
+        with journal_trouble(place):
             tell_spending(_in_doubt(journal.orders(door.identity.account, about)) if about else NOTHING_SPENT)
-        yield Counter(output, door, journal)
+        with lost_server(place):
+            yield Counter(output, door, journal, shared=place.shared)
     finally:
         journal.close()
 
 
 @contextmanager
-def journal_trouble(file: Path) -> Iterator[None]:
-    """Turn what may go wrong with the journal's file into a BerthError that names it."""
+def journal_trouble(place: Place | None = None) -> Iterator[None]:
+    """Turn what may go wrong with the journal into a BerthError that names it. None: it is not named yet."""
     import sqlite3
 
-    from berth.storage.sqlite import NewerSchema
+    from berth.storage.migrations import NewerSchema
 
     try:
-        yield
+        with lost_server(place):
+            yield
     except NewerSchema as problem:
-        raise BerthError(ExitCode.BAD_REQUEST, f"{file}: {problem}") from None
+        raise BerthError(ExitCode.BAD_REQUEST, f"{place}: {problem}") from None
     except (OSError, sqlite3.Error) as problem:
         raise BerthError(
             ExitCode.INTERNAL_ERROR,
-            f"the journal {file} cannot be used: {problem}",
+            f"the journal {place} cannot be used: {problem}",
             "free what is full or in the way, or name another folder in BERTH_HOME",
         ) from None
 
 
-def _tell_remembered(file: Path, need: str) -> None:
+@contextmanager
+def lost_server(place: Place | None) -> Iterator[None]:
+    """Turn the loss of a journal's server, at whatever moment of a verb, into a BerthError.
+
+    What is known about money is what was told last (`tell_spending`).
+    """
+    from berth.storage.database import Unusable
+
+    try:
+        yield
+    except Unusable as problem:
+        where = (
+            "the journal's setting cannot be used" if place is None else f"the journal {place} cannot be used"
+        )
+        code = ExitCode.BAD_REQUEST if place is None else ExitCode.INTERNAL_ERROR
+        raise BerthError(code, f"{where}: {problem}", problem.hint or None) from None
+
+
+def _tell_remembered(place: Place, need: str) -> None:
     """Tell what the journal knows of the need's money before it is known who asks.
 
     A login that has expired must not end with "nothing was spent" while the order may have been paid.
@@ -207,10 +229,10 @@ def _tell_remembered(file: Path, need: str) -> None:
     from berth.aws.worlds import declared_yard
     from berth.orders.journal import open_journal
 
-    if not file.exists():
+    if not place.exists():
         return
     yard = declared_yard(os.environ)
-    journal = open_journal(file, yard.address if yard else "aws")
+    journal = open_journal(place, yard.address if yard else "aws")
     try:
         orders = journal.orders(None, need)
     finally:

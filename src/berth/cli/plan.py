@@ -90,12 +90,13 @@ def plan_need(output: Output, door: Door, need: Need) -> Plan:
     import os
     from contextlib import closing
 
-    from berth.orders.journal import journal_file, open_journal
+    from berth.orders.journal import journal_place, open_journal
     from berth.sources.survey import survey
 
     made = survey(door, need, _teller(output, len(door.regions)))
-    file = journal_file(os.environ)
-    with journal_trouble(file), closing(open_journal(file, door.identity.realm)) as journal:
+    with journal_trouble():
+        place = journal_place(os.environ)
+    with journal_trouble(place), closing(open_journal(place, door.identity.realm)) as journal:
         journal.remember_plan(door.identity.account, need.name, made.to_json(), made.made_at)
     return made
 

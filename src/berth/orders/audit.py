@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
-from berth.orders.journal_file import MIGRATIONS
+from berth.orders.journal_file import Place
 from berth.orders.order import OrderKey, OrderState
 from berth.planner.offers import money_json
-from berth.storage.sqlite import connect, migrations, schema_version
+from berth.storage.database import Row
 from berth.terms.instants import from_micros, iso
 from berth.terms.money import Money
 from berth.terms.text import plain
@@ -69,27 +66,27 @@ class Entry:
         return plain("  ".join([iso(self.at), *words, *([f"by {who}"] if who else [])]), 2000)
 
 
-def read_audit(file: Path, since: datetime | None = None) -> tuple[Entry, ...]:
+def read_audit(place: Place, since: datetime | None = None) -> tuple[Entry, ...]:
     """Every event at or after `since` (None: all), oldest first; () where there is no journal.
 
     Never changes the journal, also not one of an older program. Raises NewerSchema when a newer program wrote
-    it, OSError or sqlite3.Error when it cannot be read.
+    it; Unusable, OSError or sqlite3.Error when it cannot be read.
     """
-    if not file.exists():
+    if not place.exists():
         return ()
-    with closing(_open(file)) as db:
-        version = schema_version(db, migrations(MIGRATIONS))
+    db, version = place.to_read()
+    with closing(db):
         if version == 0:
             return ()
-        db.execute("BEGIN")  # one picture for both reads
         who = "caller, process" if version >= _WITH_WHO else "NULL AS caller, NULL AS process"
-        events = db.execute(
-            f"SELECT realm, account, need, sequence, order_id, number, at, kind, detail, {who}"  # noqa: S608 - two constants
-            " FROM events JOIN orders USING (order_id) ORDER BY order_id, number"
-        ).fetchall()
-        attempts = db.execute(
-            "SELECT order_id, number, fee_micros, currency, holder FROM attempts"
-        ).fetchall()
+        with db.reading():  # one picture for both reads
+            events = db.execute(
+                f"SELECT realm, account, need, sequence, order_id, number, at, kind, detail, {who}"  # noqa: S608 - two constants
+                " FROM events JOIN orders USING (order_id) ORDER BY order_id, number"
+            ).fetchall()
+            attempts = db.execute(
+                "SELECT order_id, number, fee_micros, currency, holder FROM attempts"
+            ).fetchall()
     known = {(row["order_id"], row["number"]): row for row in attempts}
     return tuple(
         sorted(
@@ -99,16 +96,7 @@ def read_audit(file: Path, since: datetime | None = None) -> tuple[Entry, ...]:
     )
 
 
-def _open(file: Path) -> sqlite3.Connection:
-    """Open to read; as a file that stands where SQLite may not make its two helper files and nobody has."""
-    if not os.access(file.parent, os.W_OK) and not file.with_name(f"{file.name}-wal").exists():
-        return connect(file, read_only=True, immutable=True)
-    return connect(file, read_only=True)
-
-
-def _entries(
-    events: Iterable[sqlite3.Row], attempts: Mapping[tuple[str, int], sqlite3.Row]
-) -> Iterator[Entry]:
+def _entries(events: Iterable[Row], attempts: Mapping[tuple[str, int], Row]) -> Iterator[Entry]:
     for order_id, rows in groupby(events, key=lambda row: str(row["order_id"])):
         number = 0
         for row in rows:
@@ -116,7 +104,7 @@ def _entries(
             yield _entry(row, attempts.get((order_id, number)))
 
 
-def _entry(row: sqlite3.Row, attempt: sqlite3.Row | None) -> Entry:
+def _entry(row: Row, attempt: Row | None) -> Entry:
     """An event; `attempt` is the one that was the latest then, None where there was none."""
     kind = row["kind"]
     process = row["process"]

@@ -7,25 +7,25 @@ of an order's state names the state that it expects, so two processes on one jou
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from berth.orders.journal_file import journal_file, opened
+from berth.orders.journal_file import Place, journal_place, place_of
 from berth.orders.launches import Launch
 from berth.orders.names import reservation_name
 from berth.orders.order import MOVES, Approval, Look, Order, OrderKey, OrderState
 from berth.orders.rows import approval_texts, launch_from, launch_values, order_from, step_from
 from berth.orders.steps import Step, StepKind, StepState
 from berth.planner.offers import Offer, money_from_json
+from berth.storage.database import Database, Row
 from berth.terms.instants import from_micros, to_micros
 from berth.terms.money import Money
 
-__all__ = ["Event", "Journal", "LostRace", "OrderTaken", "Who", "journal_file", "open_journal"]
+__all__ = ["Event", "Journal", "LostRace", "OrderTaken", "Who", "journal_place", "open_journal"]
 
 Around = Callable[[str], None]
 """Told before and after each commit (`intend:before`, `intend:after`); a simulation stops there."""
@@ -68,32 +68,29 @@ class Who:
 NOBODY = Who()
 
 
-def open_journal(file: Path, realm: str, around: Around = _nothing, who: Who = NOBODY) -> Journal:
-    """Open the journal at `file`, making its folder (mode 0700) and the file (0600) when they are missing.
+def open_journal(
+    where: Place | Path | str, realm: str, around: Around = _nothing, who: Who = NOBODY
+) -> Journal:
+    """Open the journal at a place, a file's path or a PostgreSQL URL, made when it is missing.
 
     `realm` is `aws` or a yard's address: orders of a rehearsal and paid ones never meet. `who` stands in
-    every event that is written. A file of an older program is copied before it is brought up to date. Raises
-    NewerSchema when a newer program wrote the file, OSError or sqlite3.Error when it cannot be used.
+    every event that is written. A journal of an older program is copied before it is brought up to date.
+    Raises NewerSchema when a newer program wrote it; Unusable, OSError or sqlite3.Error when it cannot be
+    used.
     """
-    if not file.parent.exists():
-        file.parent.mkdir(parents=True, mode=0o700)
-        file.parent.chmod(0o700)  # the mode of mkdir is cut by the umask
-    return Journal(opened(file), realm, around, who)
+    return Journal(place_of(where).to_write(), realm, around, who)
 
 
-def regions_of(file: Path, need: str) -> tuple[str, ...]:
+def regions_of(place: Place, need: str) -> tuple[str, ...]:
     """Regions in which the journal knows plans or orders of a need, in any realm; () where it knows none.
 
     So that a verb that is given only a name opens the door to the right places.
     """
-    if not file.exists():
+    if not place.exists():
         return ()
-    connection = opened(file)
-    try:
-        offers = connection.execute("SELECT offer FROM orders WHERE need = ?", (need,)).fetchall()
-        plans = connection.execute("SELECT document FROM plans WHERE need = ?", (need,)).fetchall()
-    finally:
-        connection.close()
+    with closing(place.to_write()) as db:
+        offers = db.execute("SELECT offer FROM orders WHERE need = ?", (need,)).fetchall()
+        plans = db.execute("SELECT document FROM plans WHERE need = ?", (need,)).fetchall()
     found = [json.loads(row["offer"])["region"] for row in offers]
     for row in plans:
         found += json.loads(row["document"]).get("need", {}).get("regions", [])
@@ -101,18 +98,16 @@ def regions_of(file: Path, need: str) -> tuple[str, ...]:
 
 
 class Journal:
-    """One realm of a journal. Single-threaded; other processes may have the same file open."""
+    """One realm of a journal. Single-threaded; other processes may have the same one open."""
 
-    def __init__(
-        self, connection: sqlite3.Connection, realm: str, around: Around = _nothing, who: Who = NOBODY
-    ) -> None:
-        self._db = connection
+    def __init__(self, db: Database, realm: str, around: Around = _nothing, who: Who = NOBODY) -> None:
+        self._db = db
         self.realm = realm
         self._around = around
         self._who = who
 
     def close(self) -> None:
-        """Close the file."""
+        """Let go of the file or the server."""
         self._db.close()
 
     # -- plans -----------------------------------------------------------------------------------------
@@ -143,12 +138,13 @@ class Journal:
 
     def orders(self, account: str | None, need: str | None = None) -> tuple[Order, ...]:
         """The orders of an account and a need (None: of every one), by need and sequence."""
-        rows = self._db.execute(
-            "SELECT * FROM orders WHERE realm = ?1 AND (?2 IS NULL OR account = ?2)"
-            " AND (?3 IS NULL OR need = ?3) ORDER BY need, sequence",
-            (self.realm, account, need),
-        ).fetchall()
-        return tuple(self._order(row) for row in rows)
+        asked = {"realm": self.realm, "account": account, "need": need}
+        given = {name: value for name, value in asked.items() if value is not None}
+        where = " AND ".join(f"{name} = ?" for name in given)
+        with self._db.reading():
+            rows = self._db.execute(f"SELECT * FROM orders WHERE {where}", tuple(given.values())).fetchall()  # noqa: S608 - our own names
+            orders = [self._order(row) for row in rows]
+        return tuple(sorted(orders, key=lambda order: (order.key.need, order.key.sequence, order.key)))
 
     def intend(
         self, key: OrderKey, approval: Approval, *, intent_id: str, holder: str, now: datetime
@@ -176,7 +172,10 @@ class Journal:
                 )
             self._insert_attempt(key, number, offer, offer.fee, intent_id=intent_id, holder=holder, now=now)
             self._event(key, now, "intended", f"attempt {number}: {offer.offering_id} for {offer.fee}")
-        return self._again(key)
+        kept = self._again(key)  # only what is read back is paid for, whatever the store said of its commit
+        if kept.state is not OrderState.BUYING or kept.attempt.intent_id != intent_id:
+            raise LostRace(f"the intent of order {key} is not in the journal as it was written")
+        return kept
 
     def adopt(self, key: OrderKey, approval: Approval, *, seen: Mapping[str, Any], now: datetime) -> Order:
         """Record as BOUGHT an order that this journal does not know, though its reservation carries our mark.
@@ -308,16 +307,10 @@ class Journal:
 
     # -- inside ----------------------------------------------------------------------------------------
     @contextmanager
-    def _commit(self, name: str) -> Iterator[sqlite3.Connection]:
-        self._db.execute("BEGIN IMMEDIATE")
-        try:
+    def _commit(self, name: str) -> Iterator[Database]:
+        with self._db.writing():
             yield self._db
             self._around(f"{name}:before")
-            self._db.execute("COMMIT")
-        except BaseException:
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
-            raise
         self._around(f"{name}:after")
 
     def _id(self, key: OrderKey) -> str:
@@ -329,7 +322,7 @@ class Journal:
             raise LostRace(f"order {key} is not in the journal any more")
         return order
 
-    def _order(self, row: sqlite3.Row) -> Order:
+    def _order(self, row: Row) -> Order:
         attempts = self._db.execute(
             "SELECT * FROM attempts WHERE order_id = ? ORDER BY number", (row["order_id"],)
         ).fetchall()

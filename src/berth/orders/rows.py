@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Iterable
 from typing import Any
 
@@ -11,11 +10,12 @@ from berth.orders.launches import Launch
 from berth.orders.order import Approval, Attempt, Look, Order, OrderKey, OrderState
 from berth.orders.steps import Step, StepKind, StepState
 from berth.planner.offers import Offer, money_from_json, money_json
+from berth.storage.database import Row
 from berth.terms.instants import from_micros, to_micros
 from berth.terms.money import Money
 
 
-def order_from(row: sqlite3.Row, attempts: Iterable[sqlite3.Row], looks: Iterable[sqlite3.Row]) -> Order:
+def order_from(row: Row, attempts: Iterable[Row], looks: Iterable[Row]) -> Order:
     """An order from its row, those of its attempts in order, and those of its latest attempt's looks."""
     return Order(
         key=OrderKey(row["account"], row["need"], row["sequence"]),
@@ -41,7 +41,7 @@ def order_from(row: sqlite3.Row, attempts: Iterable[sqlite3.Row], looks: Iterabl
     )
 
 
-def step_from(row: sqlite3.Row) -> Step:
+def step_from(row: Row) -> Step:
     """A step from its row."""
     return Step(
         kind=StepKind(row["kind"]),
@@ -54,7 +54,7 @@ def step_from(row: sqlite3.Row) -> Step:
     )
 
 
-def launch_from(row: sqlite3.Row) -> Launch:
+def launch_from(row: Row) -> Launch:
     """A launch from its row."""
     return Launch(
         number=row["number"],
@@ -86,7 +86,7 @@ def approval_texts(approval: Approval) -> tuple[str, str | None, str]:
     return json.dumps(approval.offer.to_json()), cap, json.dumps(approval.context)
 
 
-def _attempt(row: sqlite3.Row) -> Attempt:
+def _attempt(row: Row) -> Attempt:
     return Attempt(
         number=row["number"],
         intent_id=row["intent_id"],

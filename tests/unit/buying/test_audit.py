@@ -19,7 +19,7 @@ import pytest
 from berth.cli.main import run
 from berth.orders.audit import read_audit
 from berth.orders.journal import Who, open_journal
-from berth.orders.journal_file import MIGRATIONS, opened
+from berth.orders.journal_file import MIGRATIONS, FilePlace, opened
 from berth.orders.order import Approval, OrderKey, OrderState
 from berth.storage import sqlite
 from berth.storage.sqlite import migrations
@@ -254,7 +254,7 @@ def test_an_older_journal_is_audited_as_it_stands(home: Path, capsys: pytest.Cap
         file = home / "journal.sqlite"
         old_journal(file, version)
         before = tables(file)
-        entries = read_audit(file)
+        entries = read_audit(FilePlace(file))
         assert [(one.kind, str(one.amount), one.caller, one.process) for one in entries] == [
             ("intended", "228.77 USD", None, "host boot 7 99"),
             ("bought", "228.77 USD", None, None),
@@ -268,7 +268,7 @@ def test_an_older_journal_is_audited_as_it_stands(home: Path, capsys: pytest.Cap
 def test_reading_never_writes(written: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """While others have it open, and in a folder that cannot be written: the same, and no byte moves."""
     before = written.read_bytes()
-    entries = read_audit(written)
+    entries = read_audit(FilePlace(written))
     assert written.read_bytes() == before
     frozen = written.parent / "frozen"
     frozen.mkdir()
@@ -276,7 +276,7 @@ def test_reading_never_writes(written: Path, monkeypatch: pytest.MonkeyPatch) ->
         db.backup(copy)
     before = (frozen / "journal.sqlite").read_bytes()
     monkeypatch.setattr(os, "access", lambda *_: False)
-    assert read_audit(frozen / "journal.sqlite") == entries
+    assert read_audit(FilePlace(frozen / "journal.sqlite")) == entries
     assert (frozen / "journal.sqlite").read_bytes() == before
     assert [path.name for path in frozen.iterdir()] == ["journal.sqlite"]
     shutil.rmtree(frozen)

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from berth.orders.journal import LostRace, OrderTaken, journal_file, open_journal
+from berth.orders.journal import LostRace, OrderTaken, open_journal
+from berth.orders.journal_file import FilePlace, journal_place
 from berth.orders.order import MOVES, Approval, OrderKey, OrderState, split_order_name
 from berth.storage.sqlite import NewerSchema
 
@@ -24,7 +25,9 @@ def intend(world: Any, journal: Any, key: OrderKey = KEY) -> Any:
 
 def test_the_folder_is_private(tmp_path: Path) -> None:
     """Folder 0700 and file 0600, made on first use, wherever BERTH_HOME points."""
-    file = journal_file({"BERTH_HOME": str(tmp_path / "a" / "b")})
+    place = journal_place({"BERTH_HOME": str(tmp_path / "a" / "b")})
+    assert isinstance(place, FilePlace)
+    file = place.path
     assert file == tmp_path / "a" / "b" / "journal.sqlite"
     open_journal(file, "aws").close()
     assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
