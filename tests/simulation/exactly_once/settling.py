@@ -1,0 +1,39 @@
+"""Coming back after trouble as a person would: run the same verb again until it says how things stand."""
+
+from __future__ import annotations
+
+from berth.orders.order import IN_DOUBT, OrderState
+from berth.terms.outcomes import ExitCode
+
+from .books import Breach
+from .client_half import Ended, Machine, Verb
+from .verbs import buy
+from .world import World
+
+ROUNDS = 12
+_ENDS = frozenset(
+    {
+        ExitCode.DONE, ExitCode.NO_CAPACITY, ExitCode.QUOTA, ExitCode.DECISION_NEEDED, ExitCode.BAD_REQUEST,
+        ExitCode.CLEANED_STILL_PAID,
+    }
+)  # fmt: skip
+
+
+def settle(world: World, need: str, machine: Machine | None = None, verb: Verb = buy) -> Ended:
+    """Run `verb` again, three minutes apart, without further trouble, until it ends for good."""
+    ended = Ended(None, "")
+    for _ in range(ROUNDS):
+        ended = world.run(verb, need, machine=machine)
+        if ended.code in _ENDS:
+            return ended
+        world.advance(minutes=3)
+    raise Breach(f"{need} does not settle: {ended.code}: {ended.said}")
+
+
+def bought(world: World, need: str, machine: Machine | None = None) -> bool:
+    """Whether the machine's journal has a reservation for the need that is bought."""
+    with world.journal(machine or world.machines[0]) as journal:
+        orders = journal.orders(world.account, need)
+        if any(order.state in IN_DOUBT for order in orders):
+            raise Breach(f"{need} is in doubt though it settled")
+        return any(order.state is OrderState.BOUGHT for order in orders)

@@ -1,0 +1,129 @@
+"""The verbs as the command line runs them, without its options: each takes a counter and a need's name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from types import MappingProxyType
+
+from berth.cli.buy import buy_choice, recalled, say
+from berth.cli.clean import clean_order
+from berth.cli.deploy import bought, deploy_order, what_to_deploy
+from berth.cli.desks import Counter
+from berth.cli.launch import launch_order, say_launched, what_to_launch
+from berth.cli.show import _show_one, settled
+from berth.planner.cost import cost_of
+from berth.planner.launch import Launch
+from berth.planner.need import Deployment, Need
+from berth.planner.offers import Query
+from berth.planner.plan import Choice, Plan
+from berth.terms.money import Money
+from berth.terms.outcomes import BerthError, ExitCode
+from berth.terms.ways import Target, Way
+
+from .botocore_half import REGION, URL
+from .client_half import Verb
+
+CAP = Money.parse("9000")
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What is wanted: a training plan to serve in, or a Capacity Block to run instances in.
+
+    `number` counts the offers that the search shows: which of them is chosen. `after` None: as early as may
+    be. `tags` are the need's own.
+    """
+
+    name: str
+    way: Way
+    hours: int = 24
+    number: int = 0
+    after: datetime | None = None
+    before: datetime | None = None
+    image: str = ""
+    tags: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def need(self) -> Need:
+        """The need, as a file would say it."""
+        block = self.way is Way.CAPACITY_BLOCK
+        return Need(
+            name=self.name,
+            instance_type="p5.48xlarge" if block else "ml.trn1.32xlarge",
+            count=1,
+            duration=timedelta(hours=self.hours),
+            target=Target.INSTANCES if block else Target.ENDPOINT,
+            regions=(REGION,),
+            deployment=None if block else Deployment(
+                image="rehearsal/echo:1", role="arn:aws:iam::123456789012:role/serving"
+            ),
+            launch=Launch(image=self.image) if block else None,
+            tags=self.tags,
+        )  # fmt: skip
+
+    @property
+    def query(self) -> Query:
+        """The question to the search API."""
+        need = self.need
+        return Query(
+            way=self.way, region=REGION, instance_type=need.instance_type, count=1,
+            duration_hours=self.hours, target=need.target, start_after=self.after, end_before=self.before,
+            platform=need.platform if self.way is Way.CAPACITY_BLOCK else "",
+        )  # fmt: skip
+
+
+def plan_for(wish: Wish) -> Verb:
+    """`berth plan` for one wish: ask the search, keep the plan with the one offer that is wanted."""
+
+    def plan(at: Counter, need: str) -> int:
+        answer = at.desk_of(wish.way, REGION).shop.search(wish.query)
+        offers = [offer for offer in answer.offers if offer.fee is not None]
+        if not offers:
+            raise BerthError(ExitCode.NO_CAPACITY, f"no offer: {answer.detail or answer.outcome}")
+        offer = offers[wish.number % len(offers)]
+        made = Plan(
+            need=wish.need, made_at=at.door.clock.now(), account=at.account, rehearsal=URL,
+            answers=(answer,), choices=(Choice(1, offer, cost_of(offer, None, None, None), (), ()),),
+            rejected=(), pay_as_you_go=(), verdicts=(), incomplete=not answer.is_complete,
+        )  # fmt: skip
+        at.journal.remember_plan(at.account, need, made.to_json(), made.made_at)
+        return ExitCode.DONE
+
+    return plan
+
+
+def buy(at: Counter, need: str) -> int:
+    """`berth buy NEED#1 --yes --max ...`."""
+    purchase = buy_choice(at, recalled(at, need), 1, cap=CAP, yes=True)
+    say(at, purchase)
+    return ExitCode.DONE
+
+
+def show(at: Counter, need: str) -> int:
+    """`berth show NEED --history`."""
+    return _show_one(at, settled(at, at.order(need), wait=False), history=True)
+
+
+def deploy(at: Counter, need: str) -> int:
+    """`berth deploy NEED`."""
+    order, seen = bought(at, at.order(need), wait=False)
+    deploy_order(at, order, seen, what_to_deploy(order, model=None, image=None, data=None, role=None))
+    return ExitCode.DONE
+
+
+def launch(at: Counter, need: str) -> int:
+    """`berth launch NEED`."""
+    order, seen = bought(at, at.order(need), wait=False)
+    say_launched(at, order, launch_order(at, order, seen, what_to_launch(order)))
+    return ExitCode.DONE
+
+
+def clean(at: Counter, need: str) -> int:
+    """`berth clean NEED`."""
+    return clean_order(at, at.order(need))
+
+
+WORK: Mapping[Way, Verb] = MappingProxyType({Way.TRAINING_PLAN: deploy, Way.CAPACITY_BLOCK: launch})
+"""The verb that puts something into what was bought."""

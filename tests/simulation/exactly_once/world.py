@@ -1,0 +1,244 @@
+"""One world: a yard, its wire, machines with journals, and the processes that run on them one after another."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from berth.orders.journal import Journal, open_journal
+from berth.terms.ids import SeededIds
+from berth.terms.instants import iso
+from berth.terms.outcomes import Spent
+from berth.yard.wire.http import Request
+
+from .books import Breach, check_settled, sales
+from .botocore_half import ACTING, HERE, simulated_botocore
+from .client_half import Ended, Machine, Process, Verb
+from .effects import Effects, Killed
+from .moments import MachineClock, TrueTime
+from .troubles import WIRE, Script, Trouble
+from .wire import Wire
+from .yard_half import YardHalf, copied, template
+
+START = datetime(2026, 12, 1, 9, tzinfo=UTC)
+_FAST = Path("/dev/shm")
+
+
+@cache
+def _templates() -> Path:
+    """Where migrated stores lie, for as long as this process lives."""
+    folder = tempfile.TemporaryDirectory(prefix="berth-sim-", dir=_FAST if _FAST.is_dir() else None)
+    _KEPT.append(folder)
+    return Path(folder.name)
+
+
+_KEPT: list[Any] = []
+
+
+@dataclass(frozen=True, slots=True)
+class Weather:
+    """What holds for a whole world. `off`: how wrong each machine's clock is; `shared`: one journal for all."""
+
+    start: datetime = START
+    off: tuple[timedelta, ...] = (timedelta(0),)
+    shared: bool = True
+    tells_time: bool = False
+
+
+class World:
+    """Everything of one seed. Made by `world`; `trace` tells all that happened."""
+
+    def __init__(self, folder: Path, seed: int, weather: Weather) -> None:
+        self.seed = seed
+        self.chance = random.Random(seed)
+        self.trace: list[str] = []
+        self.time = TrueTime(weather.start)
+        self.yard = YardHalf(
+            copied(template(_templates() / f"{weather.start:%Y%m%dT%H%M%S}", weather.start), folder / "y"),
+            self.time, seed,
+        )  # fmt: skip
+        self.wire = Wire(
+            self.yard, self.time, self.chance, tells_time=weather.tells_time, paid=self._check_intended
+        )
+        self.time.follow = self._follow
+        self.machines = [
+            Machine(number, MachineClock(self.time, off), self._journal_file(folder, number, weather))
+            for number, off in enumerate(weather.off)
+        ]
+        self._ids = SeededIds(seed)
+        (self._keys,) = ((row["access_key_id"], row["secret"]) for row in self.yard.rows(
+            "SELECT access_key_id, secret FROM access_keys"
+        ))  # fmt: skip
+
+    @property
+    def account(self) -> str:
+        """The account that buys."""
+        return self.yard.account
+
+    def close(self) -> None:
+        """Close the yard."""
+        self.yard.close()
+
+    # -- processes -------------------------------------------------------------------------------------
+    def run(
+        self, verb: Verb, need: str, script: Script | None = None, machine: Machine | None = None
+    ) -> Ended:
+        """A process that runs one verb on a machine, alone, from its start to its end or its death."""
+        process = self.process(machine or self.machines[0], script or Script())
+        self.act(process)
+        return self.ended(process, verb, need)
+
+    def process(self, machine: Machine, script: Script, turn: Any = None) -> Process:
+        """A process about to begin. `turn` is called after each effect at which another one may act."""
+        name = machine.new_process()
+
+        def at(number: int, effect: str) -> None:
+            self._meet(script, number, effect)
+            if turn is not None and not effect.endswith(":before"):
+                turn()
+
+        effects = Effects(name, self.trace, at)
+        return Process(
+            machine, self._keys, self.account, effects,
+            lambda operation, raw: self.wire.exchange(effects, script, operation, raw), self._ids,
+        )  # fmt: skip
+
+    def act(self, process: Process) -> None:
+        """It is this process's turn: botocore's one clock is its clock."""
+        clock = process.machine.clock
+        ACTING.now, ACTING.sleep = clock.now, clock.sleep
+
+    def ended(self, process: Process, verb: Verb, need: str) -> Ended:
+        """Run it; check what can be checked of any end. Raises Breach."""
+        name = getattr(verb, "__name__", "verb")
+        self.trace.append(f"{process.name} begins {name} {need} at {iso(self.time.now)}")
+        try:
+            ended = process.run(verb, need)
+        except Killed:
+            ended = Ended(None, process.said())
+        code = "killed" if ended.code is None else ended.code.name
+        self.trace.append(f"{process.name} ends {code}: {ended.money.line() if ended.code else 'done'}")
+        self._check_secrets(ended.said)
+        self._check_money(process, ended, need)
+        return ended
+
+    # -- time and troubles -----------------------------------------------------------------------------
+    def advance(self, **span: float) -> None:
+        """Let time pass."""
+        self.time.advance(timedelta(**span))
+
+    def calm(self) -> None:
+        """Everything that was under way arrives, and nothing is wrong any more."""
+        self.yard.well()
+        self.advance(minutes=7)
+
+    def _follow(self, to: datetime) -> None:
+        self.wire.deliver(to)
+        self.yard.follow(to)
+
+    def _meet(self, script: Script, number: int, effect: str) -> None:
+        trouble = script.at.get(number)
+        if trouble is None:
+            return
+        self.trace.append(f"trouble {trouble}")
+        if trouble in WIRE:
+            script.waiting.append(trouble)
+        elif trouble is Trouble.KILLED:
+            raise Killed
+        elif trouble is Trouble.YARD_KILLED:
+            self.yard.restart()
+            if effect.startswith("wire "):
+                lost = {"before": Trouble.LOST_BEFORE, "done": Trouble.LOST_REPLY}
+                script.waiting[:0] = filter(None, [lost.get(effect.rpartition(":")[2])])
+        else:
+            self.time.advance(timedelta(days=1) if trouble is Trouble.ASLEEP else timedelta(minutes=7))
+
+    # -- what must hold --------------------------------------------------------------------------------
+    @contextmanager
+    def journal(self, machine: Machine) -> Iterator[Journal]:
+        """The journal of a machine, to look into."""
+        journal = open_journal(machine.journal, HERE.address)
+        try:
+            yield journal
+        finally:
+            journal.close()
+
+    def journals(self) -> list[Machine]:
+        """One machine for each journal."""
+        return list({machine.journal: machine for machine in self.machines}.values())
+
+    def check(self) -> int:
+        """All invariants, once everything has settled; how many orders are bought. Raises Breach."""
+        opened = [open_journal(machine.journal, HERE.address) for machine in self.journals()]
+        try:
+            return check_settled(self.yard, opened, self.account)
+        finally:
+            for journal in opened:
+                journal.close()
+            for machine in self.journals():
+                for file in machine.journal.parent.glob(f"{machine.journal.name}*"):
+                    if self._keys[1].encode() in file.read_bytes():
+                        raise Breach(f"the secret key is in {file.name}")
+
+    def _check_intended(self, operation: str, request: Request) -> None:
+        """A paid call whose very intent is not committed is a breach."""
+        for machine in self.journals():
+            with self.journal(machine) as journal:
+                for order in journal.orders(self.account):
+                    sent = request.body.decode()
+                    if order.attempt.intent_id in sent and order.attempt.offering_id in sent:
+                        return
+        raise Breach(f"{operation} was sent without a committed intent")
+
+    def _check_secrets(self, said: str) -> None:
+        for secret in (self._keys[1], "Signature=", "AWS4-HMAC"):
+            if secret in said:
+                raise Breach(f"a secret was said: {said}")
+
+    def _check_money(self, process: Process, ended: Ended, need: str) -> None:
+        """Who says that nothing was spent must be right: then, and for what is still under way."""
+        if ended.code is None or not ended.code or ended.money.spent is not Spent.NOTHING:
+            return
+        if len(self.journals()) > 1 or self.wire.late:
+            return
+        mine = {f"{self.account}/{need}/{number}" for number in range(1, 9)}
+        paid = [sale.arn for sale in sales(self.yard) if sale.mark in mine and sale.status not in _DEAD]
+        with self.journal(process.machine) as journal:
+            known = {order.reservation_arn for order in journal.orders(self.account, need)}
+        if set(paid) - known:
+            raise Breach(f"{process.name} said that nothing was spent, and {paid} is paid: {ended.said}")
+
+    @staticmethod
+    def _journal_file(folder: Path, number: int, weather: Weather) -> Path:
+        file = folder / f"j{0 if weather.shared else number}" / "journal.sqlite"
+        if not file.exists():
+            kept = _templates() / "journal.sqlite"
+            if not kept.exists():
+                open_journal(kept, HERE.address).close()
+            file.parent.mkdir(mode=0o700)
+            shutil.copy(kept, file)
+        return file
+
+
+_DEAD = frozenset({"Failed", "payment-failed"})
+
+
+@contextmanager
+def world(seed: int, weather: Weather | None = None) -> Iterator[World]:
+    """A fresh world, gone afterwards."""
+    folder = Path(tempfile.mkdtemp(prefix="w", dir=_templates()))
+    with simulated_botocore(seed):
+        made = World(folder, seed, weather or Weather())
+        try:
+            yield made
+        finally:
+            made.close()
+            shutil.rmtree(folder, ignore_errors=True)
