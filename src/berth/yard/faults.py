@@ -53,11 +53,20 @@ class Fault:
 # Kinds that are a condition and not an event: nothing uses them up, they hold until they are cleared.
 STANDING = frozenset({FaultKind.LAG, FaultKind.PRICE_CHANGE})
 # Kinds that can meet these operations only.
-_PURCHASES = ("CreateTrainingPlan", "PurchaseCapacityBlock")
+_PURCHASES = (
+    "CreateTrainingPlan",
+    "ExtendTrainingPlan",
+    "PurchaseCapacityBlock",
+    "PurchaseCapacityBlockExtension",
+)
 _ONLY_AT = {
     FaultKind.GONE: _PURCHASES,
     FaultKind.PAYMENT_FAILURE: _PURCHASES,
-    FaultKind.PRICE_CHANGE: ("SearchTrainingPlanOfferings", "DescribeCapacityBlockOfferings"),
+    FaultKind.PRICE_CHANGE: (
+        "SearchTrainingPlanOfferings",
+        "DescribeCapacityBlockOfferings",
+        "DescribeCapacityBlockExtensionOfferings",
+    ),
 }
 _NUMBERS = frozenset({FaultKind.STALL, FaultKind.LAG, FaultKind.PRICE_CHANGE})
 _NAMES = frozenset({FaultKind.ABSENT_MEMBERS, FaultKind.UNKNOWN_VALUES})

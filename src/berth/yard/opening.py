@@ -27,11 +27,13 @@ from berth.yard.lifecycle.timers import Timekeeper, Timer
 from berth.yard.market import bookings, outside
 from berth.yard.market.block_ids import POOLS_MAX, PoolNumbers
 from berth.yard.services import catalogue
+from berth.yard.services.ec2.block_extensions import BLOCK_EXTENSION_TIMERS
 from berth.yard.services.ec2.block_life import BLOCK_TIMERS
 from berth.yard.services.ec2.instance_life import INSTANCE_TIMERS
 from berth.yard.services.ec2.own_surroundings import own_surroundings
 from berth.yard.services.ec2.surroundings import Surroundings
 from berth.yard.services.sagemaker.endpoint_life import come_back, take_report
+from berth.yard.services.sagemaker.plan_extensions import PLAN_EXTENSION_TIMERS
 from berth.yard.services.sagemaker.plan_life import PLAN_TIMERS
 from berth.yard.services.service_quotas.requests import QUOTA_TIMERS
 from berth.yard.store.transaction import Reader, Reading, Transaction
@@ -147,7 +149,9 @@ def _timers(yard: Yard) -> dict[str, Timer]:
         return lambda tx, subject: play(tx, yard, subject)
 
     kinds = {kind: Timer(bind(play), touches) for kind, (play, touches) in PLAN_TIMERS.items()}
-    simple = {**BLOCK_TIMERS, **INSTANCE_TIMERS, **QUOTA_TIMERS}
+    simple = {
+        **BLOCK_TIMERS, **BLOCK_EXTENSION_TIMERS, **PLAN_EXTENSION_TIMERS, **INSTANCE_TIMERS, **QUOTA_TIMERS
+    }  # fmt: skip
     kinds |= {kind: Timer(bind(play)) for kind, play in simple.items()}
     fleet, calendars = yard.fleet, yard.calendars
     kinds[bookings.DAY_TIMER] = Timer(lambda tx, _: bookings.play_day(tx, calendars))

@@ -70,6 +70,31 @@ CAPACITY_BLOCK = States(
 )
 
 
+# An extension of a block (EC2: CapacityBlockExtensionStatus) and of a plan (SageMaker: free text; these five
+# are in its Developer Guide).
+BLOCK_EXTENSION = States(
+    table="extensions",
+    kind="capacity-block-extension",
+    moves={
+        "payment-pending": frozenset({"payment-succeeded", "payment-failed"}),
+        "payment-succeeded": frozenset(),
+        "payment-failed": frozenset(),
+    },
+)
+
+PLAN_EXTENSION = States(
+    table="extensions",
+    kind="training-plan-extension",
+    moves={
+        "Pending": frozenset({"Scheduled", "Failed"}),
+        "Scheduled": frozenset({"Active"}),
+        "Active": frozenset({"Expired"}),
+        "Failed": frozenset(),
+        "Expired": frozenset(),
+    },
+)
+
+
 # EC2's without `stopping` and `stopped`: a yard's instances cannot be stopped. An instance `shutting-down`
 # still holds its host, which is being cleaned.
 INSTANCE = States(

@@ -113,11 +113,16 @@ def _check_limits(
             f"You may reserve at most {INSTANCES_MAX} instances across Capacity Blocks; you hold {instances}"
             f" and asked for {terms.count} more.",
         )
-    family = family_of(instance_type)
-    quota, each = quotas.block_vcpus_of(family), vcpus_of(instance_type)
-    of_family = [one for one in held if one.region == region and family_of(one.instance_type) == family]
-    asked = terms.count * (each or 0)
-    if quota == 0 or asked + peak_vcpus(of_family, terms.window) > quota:
+    check_family_quota(HeldBlock(terms.window, instance_type, terms.count, region), quotas, held)
+
+
+def check_family_quota(asked: HeldBlock, quotas: Quotas, held: Iterable[HeldBlock]) -> None:
+    """Raises VcpuLimitExceeded when `asked` beside what is `held` passes the quota of concurrently active
+    vCPUs of its family in its Region."""
+    family = family_of(asked.instance_type)
+    quota, each = quotas.block_vcpus_of(family), vcpus_of(asked.instance_type) or 0
+    of_family = [one for one in held if one.region == asked.region and family_of(one.instance_type) == family]
+    if quota == 0 or asked.count * each + peak_vcpus(of_family, asked.window) > quota:
         raise ServiceError(
             "VcpuLimitExceeded",
             f"You have requested more vCPU capacity than your current limit of {quota} vCPUs of concurrently"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from berth.yard.services.ec2 import (
+    block_extensions,
     capacity_blocks,
     capacity_reservations,
     images,
@@ -15,8 +16,16 @@ from berth.yard.services.ec2 import (
     zone_opt_ins,
 )
 from berth.yard.services.ec2 import tags as ec2_tags
+from berth.yard.services.iam import simulation
 from berth.yard.services.pricing import products
-from berth.yard.services.sagemaker import endpoint_configs, endpoints, models, tags, training_plans
+from berth.yard.services.sagemaker import (
+    endpoint_configs,
+    endpoints,
+    models,
+    plan_extensions,
+    tags,
+    training_plans,
+)
 from berth.yard.services.sagemaker_runtime import invocations
 from berth.yard.services.service_quotas import quotas as service_quotas
 from berth.yard.services.service_quotas import requests as quota_requests
@@ -26,6 +35,7 @@ SERVICES = (
     regions,
     zone_opt_ins,
     capacity_blocks,
+    block_extensions,
     capacity_reservations,
     ec2_tags,
     instance_types,
@@ -36,6 +46,7 @@ SERVICES = (
     spot_prices,
     products,
     training_plans,
+    plan_extensions,
     models,
     endpoint_configs,
     endpoints,
@@ -44,4 +55,5 @@ SERVICES = (
     service_quotas,
     quota_requests,
     caller_identity,
+    simulation,
 )

@@ -47,9 +47,16 @@ def begin_block(tx: Transaction, yard: Yard, arn: str) -> None:
 
 def arm_block_window(tx: Transaction, yard: Yard, row: Row) -> None:
     """Set the timers of a block's window that are still to come."""
-    start, end = from_micros(row["start_us"]), from_micros(row["end_us"])
+    start = from_micros(row["start_us"])
     if start > tx.now:
         tx.timer(start, "block-start", row["arn"], Rank.START)
+    arm_block_end(tx, yard, row)
+
+
+def arm_block_end(tx: Transaction, yard: Yard, row: Row) -> None:
+    """Set the timers of a block's end anew: reclaiming and the end itself, in place of those there were."""
+    tx.run("DELETE FROM timers WHERE subject = ? AND kind IN ('block-reclaim', 'block-end')", row["arn"])
+    end = from_micros(row["end_us"])
     if end > tx.now:
         tx.timer(max(tx.now, reclaim_at(yard, row)), "block-reclaim", row["arn"], Rank.RECLAIM)
         tx.timer(end, "block-end", row["arn"], Rank.END)

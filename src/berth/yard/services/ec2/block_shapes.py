@@ -9,6 +9,7 @@ from berth.yard.assembly import Yard
 from berth.yard.services.ec2.blocks import block_state, free_places
 from berth.yard.services.ec2.filters import Shape
 from berth.yard.services.ec2.tags import tags_of
+from berth.yard.services.extensions import end_seen
 from berth.yard.services.operation import Call
 from berth.yard.store.transaction import Reading, Row
 
@@ -49,7 +50,7 @@ def _reservation(call: Call, yard: Yard, rows: Reading, row: Row, tags: Mapping[
         "EphemeralStorage": False,
         "State": state,
         "StartDate": from_micros(row["start_us"]),
-        "EndDate": from_micros(row["end_us"]),
+        "EndDate": from_micros(end_seen(call, rows, row)),
         "EndDateType": "limited",
         "InstanceMatchCriteria": "targeted",
         "CreateDate": from_micros(row["created_us"]),
@@ -70,7 +71,7 @@ def block_shapes(call: Call, yard: Yard, rows: Reading, found: Sequence[Row]) ->
             "AvailabilityZoneId": row["zone_id"],
             "CapacityReservationIds": [row["reservation_id"]],
             "StartDate": from_micros(row["start_us"]),
-            "EndDate": from_micros(row["end_us"]),
+            "EndDate": from_micros(end_seen(call, rows, row)),
             "CreateDate": from_micros(row["created_us"]),
             "State": block_state(call, rows, row),
             "Tags": tags.get(row["block_id"], []),

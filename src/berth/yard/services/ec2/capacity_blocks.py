@@ -207,15 +207,19 @@ def _sold_already(call: Call, tx: Transaction) -> bool:
 
 
 def held_blocks(rows: Reading, account_id: str) -> list[HeldBlock]:
-    """The account's blocks of all Regions that are being paid, scheduled or active."""
+    """The account's blocks of all Regions that are being paid, scheduled or active; each with the extension
+    that is being paid."""
     return [
         HeldBlock(
             Window(from_micros(row["start_us"]), from_micros(row["end_us"])),
             row["instance_type"], row["count"], row["region"],
         )
         for row in rows.all(
-            "SELECT region, end_us, start_us, instance_type, count FROM capacity_reservations"
-            " WHERE account_id = ? AND status IN ('payment-pending', 'scheduled', 'active')",
+            "SELECT block.region, block.start_us, block.instance_type, block.count,"
+            " coalesce(extension.end_us, block.end_us) AS end_us"
+            " FROM capacity_reservations AS block LEFT JOIN extensions AS extension"
+            " ON extension.parent_arn = block.arn AND extension.status IN ('payment-pending', 'Pending')"
+            " WHERE block.account_id = ? AND block.status IN ('payment-pending', 'scheduled', 'active')",
             account_id,
         )
     ]  # fmt: skip

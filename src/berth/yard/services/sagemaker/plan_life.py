@@ -43,9 +43,16 @@ def begin_plan(tx: Transaction, yard: Yard, arn: str) -> None:
 
 def arm_window(tx: Transaction, row: Row) -> None:
     """Set the timers of a plan's window that are still to come."""
-    start, end = from_micros(row["start_us"]), from_micros(row["end_us"])
+    start = from_micros(row["start_us"])
     if start > tx.now:
         tx.timer(start, "plan-start", row["arn"], Rank.START)
+    arm_end(tx, row)
+
+
+def arm_end(tx: Transaction, row: Row) -> None:
+    """Set the timers of a plan's end anew: reclaiming and the end itself, in place of those there were."""
+    tx.run("DELETE FROM timers WHERE subject = ? AND kind IN ('plan-reclaim', 'plan-end')", row["arn"])
+    end = from_micros(row["end_us"])
     if end > tx.now:
         tx.timer(max(tx.now, end - RECLAIM_BEFORE_END), "plan-reclaim", row["arn"], Rank.RECLAIM)
         tx.timer(end, "plan-end", row["arn"], Rank.END)

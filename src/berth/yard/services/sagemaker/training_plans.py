@@ -20,9 +20,11 @@ from berth.yard.market.plan_offerings import PlanOffering, search_plan_offerings
 from berth.yard.market.plan_query import PlanQuery
 from berth.yard.services.arns import sagemaker_arn
 from berth.yard.services.effective_quotas import effective_quotas
+from berth.yard.services.extensions import end_seen
 from berth.yard.services.lag import horizon_us, status_seen
 from berth.yard.services.operation import Call, reads, writes
 from berth.yard.services.paging import page
+from berth.yard.services.sagemaker.plan_extensions import search_extensions
 from berth.yard.services.sagemaker.plan_life import begin_plan
 from berth.yard.services.sagemaker.plan_use import PLAN_WITH_USE
 from berth.yard.services.sagemaker.quotas import plan_holdings
@@ -44,7 +46,7 @@ def search(call: Call, yard: Yard, rows: Reading) -> dict[str, Any]:
     """At most three continuous offerings, best first. Writes nothing: the id carries the offer."""
     params = call.params
     if params.get("TrainingPlanArn"):
-        raise ServiceError("ValidationException", "Extension offerings are not served by this yard yet.")
+        return search_extensions(call, yard, rows)
     if params.get("UltraServerType") or params.get("UltraServerCount"):
         raise ServiceError(
             "ValidationException", "UltraServers are sold through an account manager, not by a search."
@@ -188,10 +190,11 @@ def describe_training_plan(call: Call, yard: Yard, rows: Reading) -> dict[str, A
 def _summary(call: Call, yard: Yard, rows: Reading, row: Row) -> dict[str, Any]:
     """`row` has the columns of PLAN_WITH_USE."""
     status = status_seen(call, rows, row)
-    hours, minutes = divmod((row["end_us"] - row["start_us"]) // 60_000_000, 60)
+    end_us = end_seen(call, rows, row)
+    hours, minutes = divmod((end_us - row["start_us"]) // 60_000_000, 60)
     active = status == "Active"
     used = row["in_use"] if active else 0
-    start, end = from_micros(row["start_us"]), from_micros(row["end_us"])
+    start, end = from_micros(row["start_us"]), from_micros(end_us)
     zone = yard.zone_names(call.account.account_id, call.region).name(row["zone_id"])
     # The row's message is that of its present state, which a lagging read does not see yet.
     message = {"StatusMessage": row["status_message"]} if status == row["status"] else {}
