@@ -8,20 +8,27 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import botocore.session
+from botocore.awsrequest import AWSRequest
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, InvalidRegionError, ProfileNotFound
+from botocore.httpsession import URLLib3Session
+from botocore.utils import get_environ_proxies
 
 from berth.aws.credentials import check_world, login_error, resolve, stay_offline
 from berth.aws.guards import Power, guard
 from berth.aws.identity import Identity, Rehearsal
 from berth.aws.refusals import CALL_ERRORS, Kind, refusal_of
-from berth.aws.worlds import Yard, check_endpoints, check_environment, declared_yard, is_aws
+from berth.aws.worlds import Yard, check_endpoints, check_environment, declared_yard, is_aws, origin
 from berth.aws.yard_clock import HEADER, FollowingClock
 from berth.terms.clock import Clock
 from berth.terms.outcomes import BerthError, ExitCode
+
+if TYPE_CHECKING:
+    from botocore.credentials import ReadOnlyCredentials
 
 SERVICES = ("sts", "ec2", "sagemaker", "sagemaker-runtime", "s3")
 # Services that are asked in one Region of their own, whatever Regions a need names.
@@ -38,13 +45,17 @@ _CONFIGS: dict[Power, dict[str, Any]] = {
 class Door:
     """The way out to one world, for one caller, in a set of Regions.
 
-    `identity` says who and where. `clock` is this machine's, or follows the yard's. Clients are boto clients,
-    made once for each service, Region and power; they may be used from several threads.
+    `identity` says who and where, `payer` whose credentials pay (the caller's, unless `pay_with` was asked).
+    `clock` is this machine's, or follows the yard's. Clients are boto clients, made once for each service,
+    Region and power; they may be used from several threads.
     """
 
-    def __init__(self, clients: _Clients, identity: Identity, clock: FollowingClock) -> None:
+    def __init__(self, clients: _Clients, identity: Identity, clock: FollowingClock, home: str) -> None:
         self._clients = clients
+        self._paying = clients
+        self._home = home
         self.identity = identity
+        self.payer = identity
         self.clock = clock
 
     @property
@@ -62,7 +73,39 @@ class Door:
 
     def buyer(self, region: str, service: str = "sagemaker") -> Any:
         """A client that can pay: one attempt only, and 5 minutes for the answer. For `berth.orders` alone."""
-        return self._clients.client(service, region, Power.BUY)
+        return self._paying.client(service, region, Power.BUY)
+
+    def pay_with(self, profile: str) -> None:
+        """Let paid calls, and nothing else, use another profile's keys.
+
+        Raises BerthError (credentials): the profile has no usable keys, or they are of another account than
+        the caller's, which would put a reservation where nobody looks for it.
+        """
+        session = _session(profile)
+        clients = _Clients.beside(self._clients, session)
+        clients.compare(tuple(dict.fromkeys((*self.regions, self._home))))
+        resolve(session, clients.yard, profile)
+        account, arn = _caller(clients, self._home, profile)
+        if account != self.identity.account:
+            raise BerthError(
+                ExitCode.CREDENTIALS,
+                f"the buyer profile {profile} is of account {account}, and the order of"
+                f" {self.identity.account}",
+                "name a profile of the order's account with --buyer-profile",
+            )
+        self._paying, self.payer = clients, replace(self.identity, arn=arn)
+
+    def sts(self, region: str | None = None) -> Any:
+        """A client of STS that reads, in the session's own Region (None) or another."""
+        return self._clients.client("sts", region or self._home, Power.READ)
+
+    def keys(self) -> ReadOnlyCredentials:
+        """The caller's keys, to sign a proof of who they are (`aws.proofs`), and for nothing else."""
+        return self._clients.keys()
+
+    def fetch(self, url: str, headers: Mapping[str, str]) -> tuple[int, bytes]:
+        """One GET inside the declared world, redirects off; status and body. Raises what botocore raises."""
+        return self._clients.fetch(url, headers)
 
     def check_account(self, wanted: str | None) -> None:
         """Raise BerthError (credentials) when the need is pinned to another account."""
@@ -105,7 +148,7 @@ def open_door(
     resolve(session, yard, profile)
     account, arn = _caller(clients, home, profile)
     rehearsal = Rehearsal(yard, clients.clock.told) if yard else None
-    return Door(clients, Identity(account, arn, places, rehearsal), clients.clock)
+    return Door(clients, Identity(account, arn, places, rehearsal), clients.clock, home)
 
 
 class _Clients:
@@ -117,6 +160,34 @@ class _Clients:
         self.clock = clock
         self._made: dict[tuple[str, str, Power], Any] = {}
         self._lock = threading.Lock()
+
+    @classmethod
+    def beside(cls, other: _Clients, session: botocore.session.Session) -> _Clients:
+        """Clients of another session in the world of `other`, on its clock."""
+        if other.yard is not None:
+            stay_offline(session)
+        return cls(session, other.yard, other.clock)
+
+    @property
+    def yard(self) -> Yard | None:
+        """The yard that was declared."""
+        return self._yard
+
+    def keys(self) -> ReadOnlyCredentials:
+        """The session's keys, of the right world. Raises BerthError."""
+        return resolve(self._session, self._yard, None)
+
+    def fetch(self, url: str, headers: Mapping[str, str]) -> tuple[int, bytes]:
+        """See `Door.fetch`."""
+        self._check_place("sts", url)
+        proxies = {} if self._yard else get_environ_proxies(url)
+        verify = self._session.get_config_variable("ca_bundle") or True
+        web = URLLib3Session(timeout=10, proxies=proxies, verify=verify)  # follows no redirect
+        try:
+            answer = web.send(AWSRequest(method="GET", url=url, headers=dict(headers)).prepare())
+            return answer.status_code, answer.content
+        finally:
+            web.close()
 
     def compare(self, regions: Sequence[str]) -> None:
         """Build a client of every service in every Region, with placeholder keys, and compare endpoints.
@@ -169,18 +240,19 @@ class _Clients:
         """The last look at a signed request: its host and its key are of the one world that was declared."""
 
         def look(*, request: Any, **_: Any) -> None:
-            yard = self._yard
-            if not (is_aws(request.url) if yard is None else yard.expects(service, request.url)):
-                raise BerthError(
-                    ExitCode.BAD_REQUEST,
-                    f"a request was about to go to {request.url.split('?')[0]}, outside the declared world; "
-                    "it was not sent",
-                )
+            self._check_place(service, request.url)
             credential = _signing_key(request)
             if credential:
-                check_world(credential, yard)
+                check_world(credential, self._yard)
 
         return look
+
+    def _check_place(self, service: str, url: str) -> None:
+        if not (is_aws(url) if self._yard is None else self._yard.expects(service, url)):
+            raise BerthError(
+                ExitCode.BAD_REQUEST,
+                f"a request was about to go to {origin(url)}, outside the declared world; it was not sent",
+            )
 
     def _hear(self, *, response_dict: Mapping[str, Any] | None = None, **_: Any) -> None:
         headers = (response_dict or {}).get("headers") or {}

@@ -50,6 +50,10 @@ class FollowingClock:
         """The present on the clock that is followed."""
         return self._told if self._told is not None and self.is_simulated else self._real.now()
 
+    def real_now(self) -> datetime:
+        """The machine's own present, by which signatures are made and judged, also in a rehearsal."""
+        return self._real.now()
+
     def elapsed(self) -> float:
         """Seconds of real time."""
         return self._real.elapsed()
