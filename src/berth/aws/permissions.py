@@ -15,6 +15,7 @@ _SEARCH = frozenset(
     {
         "ec2:DescribeAvailabilityZones",
         "ec2:DescribeCapacityBlockOfferings",
+        "ec2:DescribeInstanceTypeOfferings",
         "sagemaker:SearchTrainingPlanOfferings",
     }
 )
@@ -26,7 +27,7 @@ _LOOK = frozenset(
         "sagemaker:ListTrainingPlans",
     }
 )
-_PRICES = frozenset({"ec2:DescribeSpotPriceHistory", "pricing:GetProducts"})
+_PRICES = frozenset({"ec2:DescribeSpotPriceHistory", "ec2:GetSpotPlacementScores", "pricing:GetProducts"})
 _BUY = frozenset({"ec2:PurchaseCapacityBlock", "sagemaker:CreateTrainingPlan"})
 _SERVING = frozenset(
     {

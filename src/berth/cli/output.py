@@ -78,6 +78,22 @@ class Output:
         with contextlib.suppress(OSError):
             _write(self._stderr, "\n".join(_folded(line) for line in text.splitlines()))
 
+    def talks_to_terminal(self) -> bool:
+        """Whether what is told is seen on a terminal that can write over its last line."""
+        return self._stderr.isatty() and self._environ.get("TERM") != "dumb"
+
+    def overwrite(self, text: str, *, last: bool) -> None:
+        """Tell how far something is: on a terminal over the line before, elsewhere in a line of its own.
+
+        `last`: the line stays, and what follows begins a new one.
+        """
+        if not self.talks_to_terminal():
+            self.talk(text)
+            return
+        with contextlib.suppress(OSError):
+            self._stderr.write(f"\r{plain(text, WIDTH - 1):<{WIDTH - 1}}{chr(10) if last else ''}")
+            self._stderr.flush()
+
     def can_ask(self) -> bool:
         """Whether a person sits at both ends: without a terminal nothing is asked."""
         return self._stdin.isatty() and self._stderr.isatty()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,7 +17,6 @@ from berth.terms.outcomes import BerthError, ExitCode
 if TYPE_CHECKING:
     from berth.aws.session import Door
     from berth.planner.need import Need
-    from berth.planner.offers import PlaceAnswer
     from berth.planner.plan import Plan
 
 Text = str | None
@@ -85,34 +83,20 @@ def plan_typed(output: Output, typed: TypedNeed, *, profile: str | None) -> tupl
     return door, made
 
 
-def plan_need(output: Output, door: Door, need: Need) -> Plan:
+def plan_need(output: Output, door: Door, need: Need, *, local_zones: bool = True) -> Plan:
     """Ask every place about `need` and remember the plan, so that `berth buy NAME#1` finds it."""
     import os
     from contextlib import closing
 
+    from berth.cli.asking import ask_places
     from berth.orders.journal import journal_place, open_journal
-    from berth.sources.survey import survey
 
-    made = survey(door, need, _teller(output, len(door.regions)))
+    made = ask_places(output, door, need, local_zones=local_zones)
     with journal_trouble():
         place = journal_place(os.environ)
     with journal_trouble(place), closing(open_journal(place, door.identity.realm)) as journal:
         journal.remember_plan(door.identity.account, need.name, made.to_json(), made.made_at)
     return made
-
-
-def _teller(output: Output, places: int) -> Callable[[PlaceAnswer, Plan | None], None]:
-    """Tells each place's answer as it comes, and the best so far, where there are several to wait for."""
-
-    def tell(answer: PlaceAnswer, so_far: Plan | None) -> None:
-        if places < 2:
-            return
-        found = f"{len(answer.offers)} offers" if answer.offers else answer.outcome.value
-        best = so_far.best if so_far is not None else None
-        leads = f"; best so far {best.offer.region} {best.cost.total}" if best and best.cost.total else ""
-        output.talk(f"asked {answer.region}: {found}{leads}")
-
-    return tell
 
 
 def _text(door: Door, made: Plan, *, ways: bool) -> str:

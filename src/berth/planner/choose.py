@@ -43,6 +43,7 @@ def make_plan(
     os_rates: Iterable[OsRate] = (),
     account: str | None = None,
     rehearsal: str | None = None,
+    notes: Iterable[str] = (),
 ) -> Plan:
     """The plan for `need` from what was answered and what is listed.
 
@@ -84,6 +85,7 @@ def make_plan(
         or (bool(choices) and choices[0].cost.fee is None),
         owned=owned_choices(has, need, now),
         unread=tuple(f"{a.region} {a.way}: {a.trouble}" for a in has if a.trouble),
+        notes=tuple(sorted(notes)),
     )
 
 

@@ -83,7 +83,7 @@ class Plan:
     answered, None for AWS: a plan of one world must never be bought in the other. `incomplete` says that at
     least one place did not answer in full, so that a better offer may exist. `owned` is what the account has
     of the need's type, what covers the need first; `unread` says, place by place, what could not be read of
-    it: there may be more.
+    it: there may be more. `notes` are sentences beside the offers: what was not asked, and why.
     """
 
     need: Need
@@ -98,6 +98,7 @@ class Plan:
     incomplete: bool
     owned: tuple[OwnedChoice, ...] = ()
     unread: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def best(self) -> Choice | None:
@@ -129,6 +130,7 @@ class Plan:
             "places": [a.to_json() for a in self.answers],
             "owned": [o.to_json() for o in self.owned],
             "unread": list(self.unread),
+            "notes": list(self.notes),
         }
 
     @classmethod
@@ -150,4 +152,5 @@ class Plan:
             # Absent from documents of the first release.
             owned=tuple(OwnedChoice.from_json(o) for o in value.get("owned", ())),
             unread=tuple(value.get("unread", ())),
+            notes=tuple(value.get("notes", ())),
         )

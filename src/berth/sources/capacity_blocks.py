@@ -14,6 +14,7 @@ from berth.aws.zones import zone_ids
 from berth.facts.block_quotas import block_quota
 from berth.planner.offers import Offer, PlaceAnswer, PlaceOutcome, Query, Segment
 from berth.planner.queries import BOUNDARY
+from berth.sources.listings import Listing, is_ultraserver, listing
 from berth.sources.pacing import Pacer
 from berth.sources.reading import every_page, instant, joined, money, text, whole
 from berth.terms.clock import Clock
@@ -44,31 +45,34 @@ _NOT_SOLD = "not supported for capacity blocks"
 class RegionSearch:
     """Asks one Region, one question after another. For one thread.
 
-    `answered` says whether the Region ever answered a question of this run: then a refusal for limits means
-    "too fast", and not "no quota".
+    `answered` holds the quotas for whose types the Region ever answered a question of this run: then a
+    refusal for limits means "too fast", and not "no quota". Quotas are told apart by family, since an account
+    may have one for P5 and none for Trn1.
     """
 
     region: str
     ec2: Any
     clock: Clock
     pacer: Pacer
-    answered: bool = False
-    no_quota: Refusal | None = None
+    answered: set[str] = field(default_factory=set)
+    no_quota: dict[str, Refusal] = field(default_factory=dict)
     waits: int = 0
     names: Mapping[str, str] | None = None
     names_trouble: str = ""
     every_zone: bool = True
     notes: list[str] = field(default_factory=list)
+    listed: dict[str, Listing] = field(default_factory=dict)
 
     @classmethod
-    def at(cls, region: str, ec2: Any, clock: Clock) -> RegionSearch:
-        """A search that begins with a full bucket."""
-        return cls(region, ec2, clock, Pacer(clock.elapsed, clock.sleep))
+    def at(cls, region: str, ec2: Any, clock: Clock, pacer: Pacer | None = None) -> RegionSearch:
+        """A search that begins with a full bucket, or with what `pacer` says is left in it."""
+        return cls(region, ec2, clock, pacer or Pacer(clock.elapsed, clock.sleep))
 
     def ask(self, query: Query) -> PlaceAnswer:
         """The Region's answer; nothing is raised for a Region that refuses or cannot be reached."""
-        if self.no_quota is not None:
-            return self._answer(query, (), self._refused(query, self.no_quota))
+        refused_before = self.no_quota.get(_quota_of(query))
+        if refused_before is not None:
+            return self._answer(query, (), self._refused(query, refused_before))
         found, refusal = self._found(query)
         if found and self.names is None:
             self._read_names()
@@ -78,7 +82,20 @@ class RegionSearch:
         said = joined([unread, self.names_trouble if offers else "", *self.notes])
         if offers:
             return self._answer(query, offers, (PlaceOutcome.OFFERS, said))
-        return self._answer(query, (), (PlaceOutcome.FAILED if unread else PlaceOutcome.NONE_ON_SALE, said))
+        return self._answer(query, (), (PlaceOutcome.FAILED, said) if unread else self._none(query, said))
+
+    def _none(self, query: Query, said: str) -> tuple[PlaceOutcome, str]:
+        """Nothing was found: none on sale now, or a type that the Region does not have at all.
+
+        Asked only then, and once a type: the listing is no part of a search that finds something.
+        """
+        kind = query.instance_type
+        if kind not in self.listed:
+            self.listed[kind] = listing(self.ec2, self.region, kind)
+        found = self.listed[kind]
+        if found.absent:
+            return PlaceOutcome.NOT_SOLD_HERE, joined([f"no zone here lists {kind}", said])
+        return PlaceOutcome.NONE_ON_SALE, joined([said, found.trouble])
 
     def _found(self, query: Query) -> tuple[list[Mapping[str, Any]], Refusal | None]:
         """What the service found, waiting where it says that it is asked too fast."""
@@ -86,22 +103,22 @@ class RegionSearch:
         while True:
             found, refusal = self._pages(query)
             if refusal is None:
-                self.answered = True
+                self.answered.add(_quota_of(query))
                 return found, None
             pause = _pause(refusal)
-            if pause is None or not self._may_wait(refusal, waits):
+            if pause is None or not self._may_wait(query, refusal, waits):
                 break
             waits += 1
             self.waits += 1
             self.pacer.drain()
             self.clock.sleep(pause)
-        if refusal.code == TOO_FAST_OR_NO_QUOTA and not self.answered:
-            self.no_quota = refusal
+        if refusal.code == TOO_FAST_OR_NO_QUOTA and _quota_of(query) not in self.answered:
+            self.no_quota[_quota_of(query)] = refusal
         return found, refusal
 
-    def _may_wait(self, refusal: Refusal, waits: int) -> bool:
+    def _may_wait(self, query: Query, refusal: Refusal, waits: int) -> bool:
         """Whether to ask once more: a Region that may have no quota at all is waited for once."""
-        in_doubt = refusal.code == TOO_FAST_OR_NO_QUOTA and not self.answered
+        in_doubt = refusal.code == TOO_FAST_OR_NO_QUOTA and _quota_of(query) not in self.answered
         return self.waits < WAITS_A_REGION and waits < (1 if in_doubt else WAITS_A_QUESTION)
 
     def _pages(self, query: Query) -> tuple[list[Mapping[str, Any]], Refusal | None]:
@@ -142,7 +159,7 @@ class RegionSearch:
             self.names, self.names_trouble = {}, f"zone ids not known ({refusal_of(problem).code})"
 
     def _refused(self, query: Query, refusal: Refusal) -> tuple[PlaceOutcome, str]:
-        if refusal.code == TOO_FAST_OR_NO_QUOTA and self.answered:
+        if refusal.code == TOO_FAST_OR_NO_QUOTA and _quota_of(query) in self.answered:
             return PlaceOutcome.THROTTLED, plain(str(refusal), 300)
         if refusal.kind is Kind.BAD_REQUEST and _NOT_SOLD in refusal.message.lower():
             return PlaceOutcome.NOT_SOLD_HERE, plain(str(refusal), 300)
@@ -168,6 +185,12 @@ def _pause(refusal: Refusal) -> float | None:
     return THROTTLE_WAIT_S if refusal.kind is Kind.THROTTLED else None
 
 
+def _quota_of(query: Query) -> str:
+    """What the account's quota for the type is known by: its code, or the type where none was published."""
+    quota = block_quota(query.instance_type)
+    return quota.code if quota else query.instance_type
+
+
 def _wanted(query: Query) -> str:
     quota = block_quota(query.instance_type)
     if quota is None:
@@ -177,9 +200,11 @@ def _wanted(query: Query) -> str:
 
 
 def _request(query: Query) -> dict[str, Any]:
+    # An UltraServer is asked for whole; its instances are not sold alone.
+    word = "Ultraserver" if is_ultraserver(query.instance_type) else "Instance"
     asked: dict[str, Any] = {
-        "InstanceType": query.instance_type,
-        "InstanceCount": query.count,
+        f"{word}Type": query.instance_type,
+        f"{word}Count": query.count,
         "CapacityDurationHours": query.duration_hours,
         "MaxResults": _PAGE,
     }
@@ -208,8 +233,9 @@ def read_offers(
 def read_offer(raw: Mapping[str, Any], query: Query, names: Mapping[str, str], seen_at: datetime) -> Offer:
     """One CapacityBlockOffering. Raises ValueError where a member that matters is missing or wrong."""
     offering_id = text(raw.get("CapacityBlockOfferingId"))
-    kind = text(raw.get("InstanceType"), 64)
-    count = whole(raw.get("InstanceCount"))
+    asked_whole = is_ultraserver(query.instance_type)
+    kind = text(raw.get("UltraserverType" if asked_whole else "InstanceType"), 64)
+    count = whole(raw.get("UltraserverCount" if asked_whole else "InstanceCount"))
     if offering_id is None or kind is None or count is None or count < 1:
         raise ValueError("an offer without id, type or count")
     window = _window(raw)
@@ -252,12 +278,19 @@ def _window(raw: Mapping[str, Any]) -> Window:
 
 
 def region_lane(
-    region: str, ec2: Callable[[], Any], clock: Clock, queries: Sequence[Query]
+    region: str,
+    ec2: Callable[[], Any],
+    clock: Clock,
+    queries: Sequence[Query],
+    pacer: Pacer | None = None,
 ) -> Callable[[Callable[[PlaceAnswer], None]], None]:
-    """A lane that asks one Region all its questions, most promising first as they come in `queries`."""
+    """A lane that asks one Region all its questions, in the order of `queries`.
+
+    `pacer` is what is left of the Region's bucket; None: it is full.
+    """
 
     def lane(hand_over: Callable[[PlaceAnswer], None]) -> None:
-        search = RegionSearch.at(region, ec2(), clock)
+        search = RegionSearch.at(region, ec2(), clock, pacer)
         for query in queries:
             hand_over(search.ask(query))
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+from dataclasses import replace
 
 from berth.facts.list_prices import ListPrice, on_demand_hourly, sagemaker_hourly
 from berth.planner.cost import HourlyRate
@@ -19,19 +20,22 @@ COMPONENTS = {
 }
 
 
-def list_rates(need: Need, regions: Iterable[str], why: str = "") -> tuple[HourlyRate, ...]:
+def list_rates(need: Need, regions: Sequence[str], why: str = "") -> tuple[HourlyRate, ...]:
     """What the tables say of the need's hardware in each Region: SageMaker's price and EC2's bare one.
 
     `why` says why nothing newer is known, '' for no reason to tell.
     """
     rates: list[HourlyRate] = []
     component = COMPONENTS.get(need.target)
-    for region in regions:
-        bare = on_demand_hourly(need.instance_type, region) if need.platform == LINUX else None
-        rates.append(listed(Way.ON_DEMAND, region, "on-demand", bare, why))
-        if component is not None:
-            price = sagemaker_hourly(need.instance_type, region, component)
-            rates.append(listed(Way.SAGEMAKER_ON_DEMAND, region, component, price, why))
+    for kind in (one.instance_type for one in need.types):
+        name = "" if kind == need.instance_type else kind
+        for region in regions:
+            bare = on_demand_hourly(kind, region) if need.platform == LINUX else None
+            found = [listed(Way.ON_DEMAND, region, "on-demand", bare, why)]
+            if component is not None:
+                price = sagemaker_hourly(kind, region, component)
+                found.append(listed(Way.SAGEMAKER_ON_DEMAND, region, component, price, why))
+            rates += [replace(rate, instance_type=name) for rate in found]
     return tuple(rates)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -16,14 +17,18 @@ from berth.planner.plan import Plan
 from berth.planner.queries import block_queries, training_plan_queries
 from berth.planner.surcharge import OsRate
 from berth.planner.verdicts import verdicts
-from berth.sources import capacity_blocks, training_plans
+from berth.sources import capacity_blocks, sweep, training_plans
 from berth.sources.asking import Lane, ask_all
+from berth.sources.keeping import Memory, NoMemory
 from berth.sources.list_prices import list_rates
 from berth.sources.on_demand import on_demand_rates
-from berth.sources.owned import owned_blocks, owned_plans
+from berth.sources.owned import owned_plans, owned_reservations
+from berth.sources.pacing import BLOCK_SEARCH, Pacer
 from berth.sources.pricing import HOME
 from berth.sources.sagemaker_prices import sagemaker_rates
 from berth.sources.spot import spot_rates
+from berth.sources.spot_scores import spot_scores
+from berth.sources.zone_types import without_local_zones
 from berth.terms.ways import Target, Way
 
 RANK_AT_MOST_EVERY_S = 0.25
@@ -33,10 +38,11 @@ _INTERRUPTED = "interrupted before it answered"
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Prices that one lane found."""
+    """Prices that one lane found, and what there is to know beside them."""
 
     hourly: tuple[HourlyRate, ...]
     fees: tuple[OsRate, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 Heard = PlaceAnswer | OwnedAnswer | Rates
@@ -44,16 +50,63 @@ Told = Callable[[PlaceAnswer, Plan | None], None]
 """Hears each place's answer as it comes, and now and then the plan so far (None in between)."""
 
 
-def survey(door: Door, need: Need, told: Told) -> Plan:
+class Listener:
+    """Hears a survey in the caller's own thread. This one says nothing; override what is of use."""
+
+    def begins(self, questions: int, seconds: float) -> None:
+        """Before anything is asked: how many questions there are, and the least time they take on AWS."""
+
+    def told(self, answer: PlaceAnswer, so_far: Plan | None) -> None:
+        """Each place's answer as it comes, and now and then the plan so far (None in between)."""
+
+    def progress(self, made: sweep.Progress) -> None:
+        """How far the sweep is, after each answer."""
+
+
+class Heeding(Listener):
+    """A listener made of one function, for those who want the answers alone."""
+
+    def __init__(self, told: Told) -> None:
+        self._told = told
+
+    def told(self, answer: PlaceAnswer, so_far: Plan | None) -> None:
+        """Hand it on."""
+        self._told(answer, so_far)
+
+
+def survey(
+    door: Door,
+    need: Need,
+    told: Told | Listener,
+    *,
+    memory: Memory | None = None,
+    local_zones: bool = True,
+    paces: Mapping[str, Pacer] | None = None,
+) -> Plan:
     """The plan for `need` in the door's Regions. `told` is called in the caller's own thread.
 
-    Everything is asked at once. Ctrl-C ends the asking and keeps what is there: the places that had not
-    answered are "not asked" in the plan. Raises BerthError when the need is pinned to another account.
+    All Regions are asked at once, each Region one question after another, as AWS's buckets allow. Ctrl-C ends
+    the asking and keeps what is there: the places that had not answered are "not asked" in the plan. `memory`
+    keeps each answer and knows what was asked lately (None: nothing is kept). `local_zones` False leaves out
+    what is on sale in Local Zones. `paces` are the Regions' buckets, for one who surveys again and again
+    (None: what `memory` says is left of them). Raises BerthError when the need is pinned to another account.
     """
     door.check_account(need.account)
-    asking = _Survey(door, need, told)
+    listener = told if isinstance(told, Listener) else Heeding(told)
+    memory = memory or NoMemory()
+    paces = paces if paces is not None else block_paces(door, memory)
+    asking = _Survey(door, need, listener, memory, paces, local_zones=local_zones)
     ask_all(asking.lanes(), asking.hear)
     return asking.finished()
+
+
+def block_paces(door: Door, memory: Memory) -> dict[str, Pacer]:
+    """For each Region of the door the bucket of block searches, with what one's own asks left in it."""
+    clock = door.clock
+    return {
+        region: Pacer(clock.elapsed, clock.sleep, tokens=BLOCK_SEARCH.level(memory.sent_ago(region)))
+        for region in door.regions
+    }
 
 
 @dataclass(slots=True)
@@ -62,12 +115,18 @@ class _Survey:
 
     door: Door
     need: Need
-    told: Told
-    queries: tuple[Query, ...] = ()
+    listener: Listener
+    memory: Memory
+    paces: Mapping[str, Pacer]
+    local_zones: bool = True
+    asked: Mapping[sweep.Lane, tuple[Query, ...]] = field(default_factory=dict)
+    done: Counter[sweep.Lane] = field(default_factory=Counter)
+    began: float = 0.0
     answers: list[PlaceAnswer] = field(default_factory=list)
     owned: list[OwnedAnswer] = field(default_factory=list)
     rates: list[HourlyRate] = field(default_factory=list)
     fees: list[OsRate] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     ranked_at: float | None = None
 
     # -- what is asked -----------------------------------------------------------------------------------
@@ -76,34 +135,47 @@ class _Survey:
         now = self.door.clock.now()
         fitting = {v.way for v in verdicts(self.need, now) if v.fits}
         regions = self.door.regions
-        lanes: list[Lane[Heard]] = []
-        if Way.TRAINING_PLAN in fitting:
-            plans = training_plan_queries(self.need, regions, now)
-            self.queries += plans
-            lanes += [self._plan_lane(query) for query in plans]
-        if Way.CAPACITY_BLOCK in fitting:
-            blocks = block_queries(self.need, regions, now)
-            self.queries += blocks
-            lanes += [self._block_lane(query) for query in blocks]
+        self.asked = sweep.lanes_of(self._questions(fitting, now))
+        self.began = self.door.clock.elapsed()
+        questions = [query for asked in self.asked.values() for query in asked]
+        self.listener.begins(len(questions), self._least_s())
+        lanes = [self._search_lane(way, region, asked) for (way, region), asked in self.asked.items()]
         lanes += [self._owned_lane(region) for region in regions]
         if Way.SPOT in fitting:
             lanes += [self._spot_lane(region) for region in regions]
+            lanes.append(self._score_lane())
         return [*lanes, self._price_lane(now)]
 
-    def _plan_lane(self, query: Query) -> Lane[Heard]:
-        reader, now = self.door.reader, self.door.clock.now
+    def _questions(self, fitting: Set[Way], now: datetime) -> tuple[Query, ...]:
+        """What the need asks, as it prefers it."""
+        found: tuple[Query, ...] = ()
+        if Way.TRAINING_PLAN in fitting:
+            found += training_plan_queries(self.need, self.door.regions, now)
+        if Way.CAPACITY_BLOCK in fitting:
+            found += block_queries(self.need, self.door.regions, now)
+        return found
 
-        def lane(hand_over: Callable[[Heard], None]) -> None:
-            sagemaker, ec2 = reader("sagemaker", query.region), reader("ec2", query.region)
-            hand_over(training_plans.search_place(query, sagemaker, ec2, now=now))
+    def _least_s(self) -> float:
+        """The least time that the sweep takes, with what the buckets hold now."""
+        return max(
+            (
+                sweep.lane_seconds(way, len(asked), tokens=self.paces[region].tokens)
+                for (way, region), asked in self.asked.items()
+            ),
+            default=0.0,
+        )
 
-        return lane
-
-    def _block_lane(self, query: Query) -> Lane[Heard]:
+    def _search_lane(self, way: Way, region: str, asked: Sequence[Query]) -> Lane[Heard]:
         door = self.door
+        if way is Way.CAPACITY_BLOCK:
+            return capacity_blocks.region_lane(
+                region, lambda: door.reader("ec2", region), door.clock, asked, self.paces[region]
+            )
 
         def lane(hand_over: Callable[[Heard], None]) -> None:
-            hand_over(capacity_blocks.search_place(query, door.reader("ec2", query.region), door.clock))
+            sagemaker, ec2 = door.reader("sagemaker", region), door.reader("ec2", region)
+            for query in asked:
+                hand_over(training_plans.search_place(query, sagemaker, ec2, now=door.clock.now))
 
         return lane
 
@@ -114,7 +186,7 @@ class _Survey:
         def lane(hand_over: Callable[[Heard], None]) -> None:
             ec2 = reader("ec2", region)
             plans = None if on_ec2 else owned_plans(reader("sagemaker", region), region, ec2)
-            hand_over(plans or owned_blocks(ec2, region))
+            hand_over(plans or owned_reservations(ec2, region))
 
         return lane
 
@@ -123,19 +195,42 @@ class _Survey:
 
         def lane(hand_over: Callable[[Heard], None]) -> None:
             ec2 = door.reader("ec2", region)
-            hand_over(Rates(spot_rates(ec2, need.instance_type, need.platform, region, door.clock.now())))
+            for kind in self._types():
+                found = spot_rates(ec2, kind, need.platform, region, door.clock.now())
+                hand_over(Rates(self._of(kind, found)))
+
+        return lane
+
+    def _types(self) -> tuple[str, ...]:
+        """Every type that would do, the one liked best first."""
+        return tuple(kind.instance_type for kind in self.need.types)
+
+    def _of(self, kind: str, rates: Iterable[HourlyRate]) -> tuple[HourlyRate, ...]:
+        """The rates with the name of their type, which the one liked best does without."""
+        name = "" if kind == self.need.instance_type else kind
+        return tuple(replace(rate, instance_type=name) for rate in rates)
+
+    def _score_lane(self) -> Lane[Heard]:
+        need, door = self.need, self.door
+
+        def lane(hand_over: Callable[[Heard], None]) -> None:
+            ec2 = door.reader("ec2", door.regions[0])
+            at_yard = door.identity.rehearsal is not None
+            said = spot_scores(ec2, self._types(), need.count, door.regions, at_yard=at_yard)
+            hand_over(Rates((), notes=(said,)))
 
         return lane
 
     def _price_lane(self, now: datetime) -> Lane[Heard]:
         need, door = self.need, self.door
-        bare = need.instance_type.removeprefix("ml.")
 
         def lane(hand_over: Callable[[Heard], None]) -> None:
-            pricing = door.reader("pricing", HOME)
-            hourly, fees = on_demand_rates(pricing, bare, need.platform, door.regions, now.date())
-            managed = sagemaker_rates(pricing, need.instance_type, need.target, door.regions, now.date())
-            hand_over(Rates((*hourly, *managed), fees))
+            pricing, today = door.reader("pricing", HOME), now.date()
+            for kind in self._types():
+                bare = kind.removeprefix("ml.")
+                hourly, fees = on_demand_rates(pricing, bare, need.platform, door.regions, today)
+                managed = sagemaker_rates(pricing, kind, need.target, door.regions, today)
+                hand_over(Rates(self._of(kind, (*hourly, *managed)), fees))
 
         return lane
 
@@ -145,11 +240,23 @@ class _Survey:
         if isinstance(heard, Rates):
             self.rates += [self._with_origin(rate) for rate in heard.hourly]
             self.fees += heard.fees
+            self.notes += heard.notes
         elif isinstance(heard, OwnedAnswer):
             self.owned.append(heard)
         else:
-            self.answers.append(heard)
-            self.told(heard, self._ranked() if heard.offers else None)
+            self._take(heard if self.local_zones else without_local_zones(heard))
+
+    def _take(self, answer: PlaceAnswer) -> None:
+        self.answers.append(answer)
+        self.memory.keep(answer, self._sent())
+        self.done[answer.way, answer.region] += 1
+        self.listener.told(answer, self._ranked() if answer.offers else None)
+        spent = self.door.clock.elapsed() - self.began
+        self.listener.progress(sweep.progress(self.asked, self.done, spent))
+
+    def _sent(self) -> dict[str, int]:
+        """How many searches that a bucket counts each Region was sent in all."""
+        return {region: pacer.taken for region, pacer in self.paces.items()}
 
     def _with_origin(self, rate: HourlyRate) -> HourlyRate:
         """What a rehearsal tells is no price of AWS's, and its source must not read as if it were."""
@@ -167,12 +274,17 @@ class _Survey:
 
     def finished(self) -> Plan:
         """The plan from all that was heard; what was not is said."""
+        named = [replace(rate, instance_type=self._name(rate)) for rate in self.rates]
+        self.memory.end(self._sent(), named, self.door.clock.now())
         return self._plan((*self.answers, *self._unheard()), (*self.owned, *self._unread()))
+
+    def _name(self, rate: HourlyRate) -> str:
+        return rate.instance_type or self.need.instance_type
 
     def _unheard(self) -> Iterator[PlaceAnswer]:
         heard = {answer.question for answer in self.answers}
         now = self.door.clock.now()
-        for query in self.queries:
+        for query in (query for asked in self.asked.values() for query in asked):
             if query not in heard:
                 yield PlaceAnswer(
                     query.way, query.region, PlaceOutcome.NOT_ASKED, now, _INTERRUPTED, question=query
@@ -186,16 +298,17 @@ class _Survey:
                 yield OwnedAnswer(way, region, (), _INTERRUPTED)
 
     def _plan(self, answers: Iterable[PlaceAnswer], owned: Iterable[OwnedAnswer]) -> Plan:
-        known = {(rate.way, rate.region) for rate in self.rates}
+        known = {(rate.way, rate.region, self._name(rate)) for rate in self.rates}
         listed = list_rates(self.need, self.door.regions, "the Price List has not answered")
         identity = self.door.identity
         return make_plan(
             self.need,
             answers,
-            (*self.rates, *(rate for rate in listed if (rate.way, rate.region) not in known)),
+            (*self.rates, *(r for r in listed if (r.way, r.region, self._name(r)) not in known)),
             self.door.clock.now(),
             owned=owned,
             os_rates=self.fees,
             account=identity.account,
             rehearsal=identity.rehearsal.url if identity.rehearsal else None,
+            notes=self.notes,
         )

@@ -11,6 +11,7 @@ from berth.aws.refusals import CALL_ERRORS, Kind, Refusal, refusal_of
 from berth.aws.zones import zone_ids
 from berth.planner.offers import Offer, PlaceAnswer, PlaceOutcome, Query, Segment
 from berth.planner.queries import BOUNDARY
+from berth.sources.listings import is_ultraserver
 from berth.terms.money import Money
 from berth.terms.text import plain
 from berth.terms.ways import Way
@@ -51,9 +52,11 @@ def search_offers(query: Query, sagemaker: Any) -> Sequence[Mapping[str, Any]] |
 
     Raises what botocore raises (CALL_ERRORS). Searching is free and unpaged.
     """
+    # An UltraServer is asked for whole; its instances are not sold alone.
+    word = "UltraServer" if is_ultraserver(query.instance_type) else "Instance"
     asked: dict[str, Any] = {
-        "InstanceType": query.instance_type,
-        "InstanceCount": query.count,
+        f"{word}Type": query.instance_type,
+        f"{word}Count": query.count,
         "DurationHours": query.duration_hours,
         "TargetResources": [query.target.value] if query.target else [],
     }
@@ -108,14 +111,16 @@ def read_offer(raw: Mapping[str, Any], query: Query, names: Mapping[str, str], s
 
 def _segment(part: Mapping[str, Any], names: Mapping[str, str]) -> Segment:
     name = plain(part.get("AvailabilityZone") or "", 64) or None
+    whole = part.get("ReservedCapacityType") == "UltraServer" and part.get("UltraServerType")
+    word = "UltraServer" if whole else "Instance"
     if not part.get("StartTime") or not part.get("EndTime"):
         raise ValueError("an offer without start or end")
     return Segment(
         window=Window(part["StartTime"].astimezone(UTC), part["EndTime"].astimezone(UTC)),
         zone_id=names.get(name) if name else None,
         zone_name=name,
-        instance_type=plain(part["InstanceType"], 64),
-        count=int(part["InstanceCount"]),
+        instance_type=plain(part[f"{word}Type"], 64),
+        count=int(part[f"{word}Count"]),
     )
 
 

@@ -1,0 +1,107 @@
+"""Asking every place for a verb: what is told meanwhile, how far it is, and what the history keeps."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from berth.cli.output import Output
+from berth.sources.survey import Listener, survey
+from berth.sources.sweep import WORTH_SAYING_S, Progress, spoken_s
+
+if TYPE_CHECKING:
+    from berth.aws.session import Door
+    from berth.planner.need import Need
+    from berth.planner.offers import PlaceAnswer
+    from berth.planner.plan import Plan
+    from berth.sources.keeping import Kept
+    from berth.sources.pacing import Pacer
+    from berth.terms.clock import Clock
+
+PROGRESS_EVERY_S = 10.0
+TERMINAL_EVERY_S = 0.2
+
+
+class Aloud(Listener):
+    """Tells a person on stderr what a survey hears.
+
+    A short survey of several places tells each answer as it comes. A long one says before it starts how long
+    it takes on AWS, and then how far it is: in one line of a terminal, else every ten seconds.
+    """
+
+    def __init__(self, output: Output, clock: Clock, places: int) -> None:
+        self._output = output
+        self._clock = clock
+        self._places = places
+        self._long = False
+        self._said_at: float | None = None
+        self._best = ""
+
+    def begins(self, questions: int, seconds: float) -> None:
+        """Announce a sweep that takes more than a few seconds."""
+        self._long = seconds > WORTH_SAYING_S
+        if self._long:
+            self._output.talk(
+                f"{questions} questions, {self._places} Regions: at least {spoken_s(seconds)} on AWS, which lets "
+                "10 block searches a Region through and then one in 6.7 s; Ctrl-C keeps what is there"
+            )
+
+    def told(self, answer: PlaceAnswer, so_far: Plan | None) -> None:
+        """One line a place, or what the next line of progress says of the best."""
+        found = f"{len(answer.offers)} offers" if answer.offers else answer.outcome.value
+        best = so_far.best if so_far is not None else None
+        if best and best.cost.total:
+            self._best = f"; best so far {best.offer.region} {best.cost.total}"
+        if self._places > 1 and not self._long:
+            leads = self._best if so_far is not None else ""
+            self._output.talk(f"asked {answer.region}: {found}{leads}")
+
+    def progress(self, made: Progress) -> None:
+        """Now and then, and at the end."""
+        terminal = self._output.talks_to_terminal()
+        if not self._long:
+            return
+        at = self._clock.elapsed()
+        every = TERMINAL_EVERY_S if terminal else PROGRESS_EVERY_S
+        if made.done < made.total and self._said_at is not None and at - self._said_at < every:
+            return
+        self._said_at = at
+        self._output.overwrite(f"{made.line}{self._best}", last=made.done >= made.total)
+
+
+def ask_places(
+    output: Output,
+    door: Door,
+    need: Need,
+    *,
+    local_zones: bool = True,
+    kept: Kept | None = None,
+    paces: Mapping[str, Pacer] | None = None,
+) -> Plan:
+    """Ask every place about `need`; what was heard goes into the history, or a word says why it does not.
+
+    `kept` and `paces` are for one who asks again and again (None: opened here, and closed).
+    """
+    aloud = Aloud(output, door.clock, len(door.regions))
+    mine = kept or open_kept(output, door)
+    try:
+        return survey(door, need, aloud, memory=mine, local_zones=local_zones, paces=paces)
+    finally:
+        if kept is None:
+            mine.close()
+
+
+def open_kept(output: Output, door: Door) -> Kept:
+    """The local history for the door's world and account; it tells what stands in its way."""
+    from berth.sources.history import history_file
+    from berth.sources.keeping import Kept
+    from berth.terms.clock import SystemClock
+
+    return Kept(
+        history_file(os.environ),
+        door.identity.realm,
+        door.identity.account,
+        clock=SystemClock(),
+        warn=lambda text: output.talk(f"warning: {text}"),
+    )

@@ -1,0 +1,1 @@
+"""The numbered schema changes of the local history."""
