@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from berth.facts.instance_types import InstanceType
 from berth.planner import ladder
 from berth.planner.framework.case import Case, Rule
-from berth.planner.framework.reason import BLOCKS, EC2, MODEL, PLANS, Reason
+from berth.planner.framework.reason import BLOCKS, EC2, MODEL, ODCRS, PLANS, ULTRASERVERS, Reason
 from berth.planner.platforms import BLOCK_PLATFORMS
 from berth.terms.durations import spoken
 from berth.terms.ways import Target, Way
 
 PLAN_COUNTS = (1, 2, 4, 8, 16, 32, 64)
 BLOCK_COUNT_MAX = 64
+ODCR_COUNT_MAX = 1000
 BLOCK_INSTANCES_MAX = 256
 LONGEST = timedelta(days=182)
 BOOKABLE_AHEAD = timedelta(weeks=8)
@@ -43,13 +45,25 @@ def _type_sold(way: Way, case: Case) -> Reason | None:
     kind = case.kind
     if kind is None:
         return None
-    if way is Way.TRAINING_PLAN and kind.training_plan is False:
-        return Reason("type-in-plans", True, f"{kind.ml_name} is not sold in training plans", MODEL)
+    if way is Way.TRAINING_PLAN:
+        return _type_in_plans(kind)
     if way is Way.CAPACITY_BLOCK and not kind.capacity_block:
         return Reason("type-in-blocks", True, f"{kind.name} is not sold in Capacity Blocks", BLOCKS)
     if way is Way.SPOT and not kind.spot:
         return Reason("type-in-spot", True, f"{kind.name} is not offered as Spot", EC2)
     return None
+
+
+def _type_in_plans(kind: InstanceType) -> Reason | None:
+    if kind.is_ultraserver:
+        sentence = "UltraServers in plans are sold by AWS's account team, not by a call"
+        return Reason("ultraservers-in-plans", True, sentence, ULTRASERVERS)
+    if kind.training_plan is not False:
+        return None
+    if kind.name.startswith("g6."):
+        sentence = f"{kind.ml_name} in plans only through AWS's account team"
+        return Reason("g6-through-the-account-team", True, sentence, PLANS)
+    return Reason("type-in-plans", True, f"{kind.ml_name} is not sold in training plans", MODEL)
 
 
 def _count_sold(way: Way, case: Case) -> Reason | None:
@@ -61,6 +75,9 @@ def _count_sold(way: Way, case: Case) -> Reason | None:
     if way is Way.CAPACITY_BLOCK and count > BLOCK_COUNT_MAX:
         sentence = f"a block holds {BLOCK_COUNT_MAX} instances at most, not {count}"
         return Reason("64-instances-a-block", True, sentence, BLOCKS)
+    if way is Way.ODCR and count > ODCR_COUNT_MAX:
+        sentence = f"a request holds {ODCR_COUNT_MAX} instances at most, not {count}"
+        return Reason("1000-instances-an-odcr", True, sentence, ODCRS)
     return None
 
 

@@ -9,6 +9,10 @@ from typing import Any
 PLANS = "SageMaker guide, training plans, read 2026-11"
 BLOCKS = "EC2 guide, Capacity Blocks, read 2026-11"
 EC2 = "EC2 guide, purchase options, read 2026-11"
+ODCRS = "EC2 guide, On-Demand Capacity Reservations, read 2026-11"
+ULTRASERVERS = "EC2 and SageMaker guides, UltraServers, read 2026-11"
+ARTICLE = "AWS Machine Learning Blog on short-term GPU capacity, 2026-05"
+PRACTICE = "field practice, collected 2026-11"
 MODEL = "botocore model of SageMaker 2017-07-24"
 
 

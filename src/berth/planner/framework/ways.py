@@ -1,4 +1,4 @@
-"""What each way is like, whatever is needed: the terms that people get wrong about it."""
+"""What each way is like, whatever is needed: the three axes, and the terms that people get wrong."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from berth.planner.framework.reason import BLOCKS, EC2, PLANS
+from berth.planner.framework.reason import ARTICLE, BLOCKS, EC2, ODCRS, PLANS
 from berth.terms.ways import Way
 
 
@@ -86,5 +86,64 @@ TERMS: dict[Way, Terms] = {
         "yes: cancel it and paying for idle places stops",
         "it stays until its end date or until you cancel it",
         EC2,
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Axes:
+    """A way on the three axes along which AWS's article compares them, one line each."""
+
+    availability: str
+    cost_model: str
+    environment: str
+    source: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "availability": self.availability,
+            "cost_model": self.cost_model,
+            "environment": self.environment,
+            "source": self.source,
+        }
+
+
+AXES: dict[Way, Axes] = {
+    Way.ON_DEMAND: Axes(
+        "none promised: had or refused when you ask",
+        "by the second at list price, Savings Plans count",
+        "EC2: machines that you manage",
+        ARTICLE,
+    ),
+    Way.SPOT: Axes(
+        "none promised, and taken back on two minutes' notice",
+        "by the second at a price that moves, never over on-demand",
+        "EC2: machines that you manage",
+        EC2,
+    ),
+    Way.ODCR: Axes(
+        "promised while it exists; from a date ahead only for other than P and Trn types",
+        "on-demand rates from creation on, used or idle; Savings Plans count",
+        "EC2: machines that you manage",
+        ODCRS,
+    ),
+    Way.CAPACITY_BLOCK: Axes(
+        "promised from start to end, up to 8 weeks ahead",
+        "all at the purchase, at a price of its own, never refunded",
+        "EC2: machines that you manage; SageMaker's ways do not use it",
+        ARTICLE,
+    ),
+    Way.SAGEMAKER_ON_DEMAND: Axes(
+        "none promised: had or refused when you ask",
+        "by the second at SageMaker's list price",
+        "SageMaker: jobs, endpoints and clusters, machines managed for you",
+        ARTICLE,
+    ),
+    Way.TRAINING_PLAN: Axes(
+        "promised from start to end, up to 8 weeks ahead",
+        "all at the purchase, at a price of its own, never refunded",
+        "SageMaker: bound to one kind of work at the purchase",
+        ARTICLE,
     ),
 }
