@@ -43,8 +43,8 @@ class Aloud(Listener):
         self._long = seconds > WORTH_SAYING_S
         if self._long:
             self._output.talk(
-                f"{questions} questions, {self._places} Regions: at least {spoken_s(seconds)} on AWS, which lets "
-                "10 block searches a Region through and then one in 6.7 s; Ctrl-C keeps what is there"
+                f"{questions} questions, {self._places} Regions: at least {spoken_s(seconds)} on AWS, which "
+                "lets 10 block searches a Region through, then one in 6.7 s; Ctrl-C keeps what is there"
             )
 
     def told(self, answer: PlaceAnswer, so_far: Plan | None) -> None:

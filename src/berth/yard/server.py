@@ -128,6 +128,7 @@ class Server:
         real: Clock,
         ready: Callable[[], None],
         rest: Rest | None = None,
+        throttle_scale: float = 1.0,
     ) -> None:
         self._opened = opened
         self._folder = folder
@@ -136,7 +137,7 @@ class Server:
         self._stop = asyncio.Event()
         keys = KeyRing(opened)
         self._calls = CallLog(opened.writer)
-        throttles = Throttles(opened.yard.fleet)
+        throttles = Throttles(opened.yard.fleet, throttle_scale)
         app = App(
             opened.yard, writer=opened.writer, reader=opened.reader, calls=self._calls,
             throttles=throttles, keys=keys, stopping=self._stop, rest=rest,

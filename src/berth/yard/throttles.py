@@ -6,10 +6,15 @@ from berth.yard.fleet.fleet import Fleet, Throttle
 
 
 class Throttles:
-    """The levels of a fleet's buckets, one per account, Region and bucket. Used by one thread."""
+    """The levels of a fleet's buckets, one per account, Region and bucket. Used by one thread.
 
-    def __init__(self, fleet: Fleet) -> None:
+    `scale` says how many seconds of a bucket pass in a real second: 1, or more in a rehearsal that measures a
+    long sweep in a short time. How many calls a full bucket lets through at once stays as it is.
+    """
+
+    def __init__(self, fleet: Fleet, scale: float = 1.0) -> None:
         self._fleet = fleet
+        self._scale = scale
         self._of: dict[tuple[str, str], Throttle | None] = {}
         self._levels: dict[tuple[str, str, str], tuple[float, float]] = {}
 
@@ -23,7 +28,8 @@ class Throttles:
             return True
         key = (account_id, region, bucket.name)
         level, since = self._levels.get(key, (float(bucket.size), now_s))
-        level = min(float(bucket.size), level + (now_s - since) * float(bucket.refill_per_s))
+        refilled = (now_s - since) * self._scale * float(bucket.refill_per_s)
+        level = min(float(bucket.size), level + refilled)
         admitted = level >= 1.0
         self._levels[key] = (level - 1.0 if admitted else level, now_s)
         return admitted

@@ -142,6 +142,16 @@ def test_a_bucket_empties_and_fills_again() -> None:
     assert calls(1000.0, 9) == 3
 
 
+def test_a_rehearsal_may_refill_its_buckets_faster() -> None:
+    """Scaled by 100: a token comes back in 20 ms; still no more than three at once."""
+    throttles = Throttles(small_fleet(BUCKETS), 100)
+
+    def calls(now_s: float) -> int:
+        return sum(throttles.admits("1", "r", "sagemaker", "ListTrainingPlans", now_s) for _ in range(5))
+
+    assert [calls(0.0), calls(0.0199), calls(0.02), calls(1.0)] == [3, 0, 1, 3]
+
+
 def test_buckets_are_shared_by_operations_and_not_by_accounts_or_regions() -> None:
     """One bucket for all operations that it names; another account, Region or service has its own."""
     throttles = Throttles(small_fleet(BUCKETS))

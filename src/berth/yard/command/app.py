@@ -80,6 +80,15 @@ def start(  # noqa: PLR0917 - a command line's options, given by name
             "--rest", help="URL of another emulator on this machine for what a yard does not serve."
         ),
     ] = None,
+    throttle_scale: Annotated[
+        float,
+        typer.Option(
+            "--throttle-scale",
+            min=1,
+            max=100_000,
+            help="A rehearsal's throttles refill so many times faster than real time.",
+        ),
+    ] = 1.0,
     detach: Annotated[
         bool, typer.Option("--detach", help="Run in the background; return when ready.")
     ] = False,
@@ -88,7 +97,9 @@ def start(  # noqa: PLR0917 - a command line's options, given by name
     from berth.yard.command.settings import StartSettings
     from berth.yard.command.start import start_detached, start_here
 
-    settings = StartSettings(_folder(data), fleet.absolute() if fleet else None, port, clock, rest)
+    settings = StartSettings(
+        _folder(data), fleet.absolute() if fleet else None, port, clock, rest, throttle_scale
+    )
     if detach:
         start_detached(settings)
     else:

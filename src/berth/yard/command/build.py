@@ -35,6 +35,10 @@ def build_server(
     """What makes the server (inside its event loop), and what closes everything. Raises BerthError."""
     folder = settings.folder
     fleet, text = choose_fleet(settings)
+    if settings.throttle_scale != 1 and not fleet.is_rehearsal:
+        raise BerthError(
+            ExitCode.BAD_REQUEST, "only a rehearsal may scale its throttles: leave --throttle-scale"
+        )
     forget_aws(os.environ)
     try:
         listening = bind(folder, settings.port)
@@ -63,7 +67,10 @@ def build_server(
 
     def make() -> Server:
         s3_url = companion.url if companion is not None else None
-        return Server(opened, folder, listening, s3_url=s3_url, real=real, ready=ready, rest=rest)
+        return Server(
+            opened, folder, listening, s3_url=s3_url, real=real, ready=ready, rest=rest,
+            throttle_scale=settings.throttle_scale,
+        )  # fmt: skip
 
     def close() -> None:
         opened.close()

@@ -76,6 +76,8 @@ def start_detached(settings: StartSettings) -> None:
         command += ["--fleet", str(settings.fleet_file)]
     if settings.rest is not None:
         command += ["--rest", settings.rest]
+    if settings.throttle_scale != 1:
+        command += ["--throttle-scale", str(settings.throttle_scale)]
     begun = folder.log.stat().st_size if folder.log.exists() else 0
     with folder.log.open("ab") as log:
         child = subprocess.Popen(

@@ -137,12 +137,14 @@ class YardProcess:
         fleet: Path | None = None,
         port: int = 0,
         rest: str | None = None,
+        throttle_scale: float = 1.0,
     ) -> None:
         self.folder = DataFolder(path)
         self._clock_setting = clock
         self._fleet = fleet
         self._port = port
         self._rest = rest
+        self._throttle_scale = throttle_scale
         self.process: subprocess.Popen[bytes] | None = None
         self.clock = YardClockHandle(self.folder)
         self.seed = Seeds(self.folder)
@@ -160,6 +162,8 @@ class YardProcess:
             command += ["--fleet", str(self._fleet)]
         if self._rest is not None:
             command += ["--rest", self._rest]
+        if self._throttle_scale != 1:
+            command += ["--throttle-scale", str(self._throttle_scale)]
         environ = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
         with self.folder.log.open("ab") as log:
             self.process = subprocess.Popen(
