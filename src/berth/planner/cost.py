@@ -31,8 +31,8 @@ class HourlyRate:
     `hourly` is None where no price is known. `component` is what is priced (`hosting`, `training`,
     `on-demand`, `spot`). `as_of` and `source` say when and where the price was seen (None and '' when there
     is none); `live` is False for the shipped tables. `region_assumed`: the source named no Region. `zone_id`
-    is set where a price is one zone's own (Spot); None: the whole Region's. `instance_type` is the type as the
-    need names it; '' for the type that the need likes best.
+    is set where a price is one zone's own (Spot); None: the whole Region's. `instance_type` is the type as
+    the need names it; '' for the type that the need likes best.
     """
 
     way: Way

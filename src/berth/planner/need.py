@@ -187,6 +187,17 @@ class Need:
         """How many of `instance_type` are enough; None when that type would not do."""
         return next((t for t in self.types if t.instance_type == instance_type), None)
 
+    def as_type(self, wanted: TypeCount) -> Need:
+        """The same need, were `wanted` the only type that would do."""
+        return replace(
+            self,
+            instance_type=wanted.instance_type,
+            count=wanted.count,
+            count_wanted=wanted.wanted,
+            alternatives=(),
+            accelerators=None,
+        )
+
     @property
     def parts(self) -> tuple[Part, ...]:
         """Every part, the planned one first."""

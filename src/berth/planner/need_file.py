@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import difflib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -11,38 +11,62 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from berth.facts.instance_types import ML_PREFIX, InstanceType, instance_type, instance_types
-from berth.planner.framework.limits import LONGEST, PLAN_COUNTS
 from berth.planner.launch import Launch
 from berth.planner.local_dates import day_end, day_start, read_day, read_instant, read_zone
-from berth.planner.need import NAME_PATTERN, Deployment, Need
-from berth.planner.need_parts import read_deployment, read_launch, read_tags
+from berth.planner.need import NAME_PATTERN, Deployment, Goal, Need, Subnet
+from berth.planner.need_parts import read_parts, read_planned
+from berth.planner.need_tables import (
+    read_deployment,
+    read_launch,
+    read_money,
+    read_rates,
+    read_subnets,
+    read_tags,
+    read_zone_ids,
+)
+from berth.planner.need_types import TYPE_KEYS
+from berth.planner.own_rates import OwnRates
+from berth.planner.part import Part
 from berth.planner.platforms import LINUX, PLATFORMS
-from berth.terms.durations import spoken
+from berth.terms.durations import read_range, spoken
 from berth.terms.money import Money
 from berth.terms.settings import Complaint, Section, SettingsError, read_settings
 from berth.terms.ways import Target
 
 FLAGS = {
     "name": "--name",
-    "instance_type": "--type",
+    "type": "--type",
+    "accelerators": "--accelerators",
     "count": "--count",
+    "count_wanted": "--count-wanted",
     "duration": "--duration",
+    "goal": "--goal",
     "target": "--target",
     "regions": "--region",
     "zone_ids": "--zone-id",
+    "subnet_zones": "--subnet-zone",
     "start": "--start",
     "earliest_start": "--from",
     "latest_end": "--until",
+    "gap_at_most": "--gap-at-most",
+    "interruptible": "--interruptible",
+    "checkpoint_every": "--checkpoint-every",
+    "retryable": "--retryable",
+    "startup": "--startup",
     "budget": "--budget",
     "account": "--account",
     "utilisation": "--utilisation",
     "time_zone": "--time-zone",
     "platform": "--platform",
 }
+"""Every key of a need file that is no table, and its flag. `instance_type` is the older word for `type`."""
+_NUMBERS = {"count", "count_wanted"}
+_YES_NO = {"interruptible", "retryable"}
 _TARGETS = tuple(t.value for t in Target)
 _LAST_YEAR = 2999  # far beyond any offer, and far enough from the end of the calendar to add a duration
 _SHORTEST = timedelta(hours=1)
+# The longest term of a Savings Plan; how long each way sells is its own matter.
+_LONGEST = timedelta(days=3 * 365)
 _NAME_HINT = "lower-case letters, digits and hyphens, at most 40, a letter or digit first"
 
 
@@ -79,8 +103,10 @@ def _flags_section(flags: Mapping[str, str | Sequence[str]]) -> Section:
     lines = []
     for key, typed in flags.items():
         value: Any = typed if isinstance(typed, str) else list(typed)
-        if key == "count" and isinstance(typed, str) and typed.lstrip("-").isdecimal():
+        if key in _NUMBERS and isinstance(typed, str) and typed.lstrip("-").isdecimal():
             value = int(typed)
+        if key in _YES_NO and typed in {"yes", "no"}:
+            value = typed == "yes"
         lines.append(f"{key} = {json.dumps(value)}")
     return read_settings("\n".join(lines), "flags")
 
@@ -101,33 +127,53 @@ class _Both:
             return self.flags
         return self.file
 
+    def types_at(self, key: str) -> Section:
+        """As `at`, but a typed word for the type stands over each word of the file for it."""
+        if key not in TYPE_KEYS or not any(self.flags.has(word) for word in TYPE_KEYS):
+            return self.at(key)
+        self.file.raw(key, None)
+        return self.flags
+
     def need(self) -> Need:
         zone = self._zone()
-        target = Target(self._required("target").choice("target", _TARGETS, Target.ENDPOINT.value))
-        kind = self._instance_type(target)
-        start = self._instant("start", zone)
-        earliest, latest = self._earliest(zone), self._latest(zone)
+        target = Target(self._target_section().choice("target", _TARGETS, Target.ENDPOINT.value))
+        planned, beside = self._parts(target)
+        first, *others = planned.types
+        duration, longest = self._duration()
         made = Need(
             name=self._required("name").text("name", "", pattern=NAME_PATTERN, hint=_NAME_HINT),
-            instance_type=kind,
-            count=self._count(target),
-            duration=self._duration(),
-            target=target,
+            instance_type=first.instance_type,
+            count=first.count,
+            count_wanted=first.wanted if first.wanted > first.count else None,
+            alternatives=tuple(others),
+            accelerators=planned.accelerators,
+            profile=planned.profile,
+            duration=duration,
+            longest=longest,
+            goal=self._goal(is_range=longest is not None),
+            target=planned.target,
             regions=self.at("regions").texts("regions", (), pattern=r"[a-z]{2,}(-[a-z0-9]+)+"),
-            zone_ids=self._zone_ids(),
-            start=start,
-            earliest_start=earliest,
-            latest_end=latest,
+            zone_ids=read_zone_ids(self.at("zone_ids"), "zone_ids"),
+            subnets=self._subnets(),
+            start=self._instant("start", zone),
+            earliest_start=self._earliest(zone),
+            latest_end=self._latest(zone),
             budget=self._budget(),
             account=self._account(),
             utilisation=self._utilisation(),
             time_zone=zone.key if zone else None,
             deployment=self._deployment(),
-            platform=self._platform(target),
+            platform=self._platform(planned.target),
             tags=self._tags(),
-            launch=self._launch(target),
+            launch=self._launch(planned.target),
+            rates=self._rates(),
+            part_name=planned.name,
+            reserve=planned.reserve,
+            beside=beside,
+            **self._tolerances(),
         )
         self._check_times(made)
+        self._check_profile(made)
         self._finish()
         return made
 
@@ -148,46 +194,110 @@ class _Both:
             self.at("time_zone").complain("time_zone", str(problem))
             return None
 
-    def _instance_type(self, target: Target) -> str:
-        name = self._required("instance_type").text("instance_type", "")
-        if name and self._value("target") in _TARGETS:
-            try:
-                check_type(name, target)
-            except ValueError as problem:
-                self.at("instance_type").complain("instance_type", str(problem))
-        return name
+    # -- what ----------------------------------------------------------------------------------------------
+    def _target_section(self) -> Section:
+        """With parts, each may say its own target; without, there is one and it must be said."""
+        section = self.at("target")
+        if section.has("target") or all("target" in part for part in self._written_parts()):
+            return section
+        return self._required("target")
 
-    def _count(self, target: Target) -> int:
-        section = self.at("count")
-        count = section.integer("count", 1, low=1, high=256)
-        if target is not Target.INSTANCES and count not in PLAN_COUNTS:
-            nearest = [c for c in PLAN_COUNTS if c < count][-1:] + [c for c in PLAN_COUNTS if c > count][:1]
-            section.complain(
-                "count",
-                f"plans are sold in 1, 2, 4, 8, 16, 32 or 64 instances, not {count}; "
-                f"nearest: {' or '.join(map(str, nearest))}",
-            )
-        return count
+    def _written_parts(self) -> list[Mapping[str, Any]]:
+        written = self.file.raw("parts", [])
+        parts: list[Mapping[str, Any]] = []
+        if isinstance(written, list):
+            parts += [part for part in written if isinstance(part, dict)]
+        return parts or [{}]
 
-    def _duration(self) -> timedelta:
+    def _parts(self, target: Target) -> tuple[Part, tuple[Part, ...]]:
+        """The part that is planned, and those beside it: the first that is held ahead is planned."""
+        sections = self.file.tables("parts")
+        if not sections:
+            return read_planned(self.types_at, target), ()
+        for key in (*TYPE_KEYS, "count", "count_wanted", "profile"):
+            if self.at(key).raw(key, None) is not None:
+                self.at(key).complain(key, f"each of the [[parts]] says its own: leave out {key} here")
+        parts = read_parts(sections, target)
+        planned = next((part for part in parts if part.reserve), None)
+        if planned is None:
+            self.file.complain("parts", "none is held ahead, so there is nothing to plan: reserve = true")
+            planned = parts[0]
+        return planned, tuple(part for part in parts if part is not planned)
+
+    # -- how long ------------------------------------------------------------------------------------------
+    def _duration(self) -> tuple[timedelta, timedelta | None]:
+        """The shortest and the longest duration; the longest is None where one is written."""
         section = self._required("duration")
-        span = section.duration("duration", timedelta(0))
-        if section.has("duration") and span and not _SHORTEST <= span <= LONGEST:
-            section.complain("duration", f"must be from 1 h to 182 days, not {spoken(span)}")
-        return span or _SHORTEST
+        value = section.raw("duration", None)
+        if not isinstance(value, str) or ".." not in value:
+            span = section.duration("duration", timedelta(0)) or _SHORTEST
+            self._check_span(section, span)
+            return span, None
+        try:
+            shortest, longest = read_range(value)
+            self._check_span(section, shortest)
+            self._check_span(section, longest)
+            return shortest, longest if longest > shortest else None
+        except ValueError as problem:
+            section.complain("duration", str(problem))
+            return _SHORTEST, None
 
-    def _zone_ids(self) -> tuple[str, ...]:
-        section = self.at("zone_ids")
-        found = section.texts("zone_ids", ())
-        for zone_id in found:
-            if "-az" not in zone_id:
-                section.complain(
-                    "zone_ids",
-                    f"{zone_id!r} is no zone id; write ids like use1-az6 (names like us-east-1a mean "
-                    "another zone in every account)",
-                )
-        return found
+    def _check_span(self, section: Section, span: timedelta) -> None:
+        if section.has("duration") and not _SHORTEST <= span <= _LONGEST:
+            section.complain("duration", f"must be from 1 h to 1,095 days, not {spoken(span)}")
 
+    def _goal(self, *, is_range: bool) -> Goal:
+        section = self.at("goal")
+        goal = Goal(section.choice("goal", tuple(Goal), Goal.SHORTEST))
+        if section.has("goal") and not is_range and goal is not Goal.CHEAPEST:
+            section.complain("goal", 'chooses among durations, and there is one: write a range like "5d..9d"')
+        if goal is Goal.LONGEST and self._value("budget") is None:
+            section.complain("goal", "the longest that the budget pays needs a budget")
+        return goal
+
+    def _tolerances(self) -> dict[str, Any]:
+        checkpoint = self._span("checkpoint_every")
+        interruptible = self._yes_no("interruptible")
+        if checkpoint is not None and interruptible is False:
+            self.at("checkpoint_every").complain(
+                "checkpoint_every", "work that keeps checkpoints is interruptible: leave out one of them"
+            )
+        return {
+            "gap_at_most": self._span("gap_at_most", zero=True),
+            "interruptible": True if checkpoint is not None else interruptible,
+            "checkpoint_every": checkpoint,
+            "retryable": self._yes_no("retryable"),
+            "startup": self._span("startup", zero=True),
+        }
+
+    def _span(self, key: str, *, zero: bool = False) -> timedelta | None:
+        """A span of time, "0h" too where `zero`; None where nothing is written."""
+        section = self.at(key)
+        if not section.has(key):
+            return None
+        if zero and re.fullmatch(r"0\s*[a-z]+", str(section.raw(key))):
+            return timedelta(0)
+        return section.duration(key)
+
+    def _yes_no(self, key: str) -> bool | None:
+        section = self.at(key)
+        return section.flag(key) if section.has(key) else None
+
+    # -- where ---------------------------------------------------------------------------------------------
+    def _subnets(self) -> tuple[Subnet, ...]:
+        sections = self.file.tables("subnets")
+        zones = read_zone_ids(self.at("subnet_zones"), "subnet_zones")
+        if sections and zones:
+            self.at("subnet_zones").complain(
+                "subnet_zones", "the [[subnets]] say where they are: leave out one of them"
+            )
+        return read_subnets(sections) or tuple(Subnet(zone) for zone in zones)
+
+    def _rates(self) -> OwnRates | None:
+        section = self.file.table("rates")
+        return None if section is None else read_rates(section)
+
+    # -- when ----------------------------------------------------------------------------------------------
     def _instant(self, key: str, zone: ZoneInfo | None) -> datetime | None:
         value = self._value(key)
         if value is None:
@@ -231,11 +341,8 @@ class _Both:
         if value is None:
             return None
         try:
-            budget = Money.parse(str(value)) if isinstance(value, str) else Money(Decimal(value))
-            if budget.amount <= 0:
-                raise ValueError("must be more than zero")
-            return budget
-        except (ValueError, TypeError, InvalidOperation) as problem:
+            return read_money(value)
+        except ValueError as problem:
             self.at("budget").complain("budget", str(problem))
             return None
 
@@ -299,6 +406,19 @@ class _Both:
                 f"less than the duration of {spoken(need.duration)}",
             )
 
+    def _check_profile(self, need: Need) -> None:
+        late = [level for level in need.profile if level.offset >= need.duration]
+        if late:
+            self.at("profile").complain(
+                "profile",
+                f"a level from {spoken(late[0].offset)} on is not within the shortest duration "
+                f"of {spoken(need.duration)}",
+            )
+        if need.startup is not None and need.startup >= need.duration:
+            self.at("startup").complain(
+                "startup", f"takes all of the {spoken(need.duration)}: nothing would be left to use"
+            )
+
     def _finish(self) -> None:
         in_file, in_flags = _complaints(self.file), _complaints(self.flags)
         if in_file or in_flags:
@@ -315,29 +435,3 @@ def _complaints(section: Section) -> tuple[Complaint, ...]:
     except SettingsError as found:
         return found.complaints
     return ()
-
-
-def check_type(name: str, target: Target) -> InstanceType:
-    """The type called `name`, if `target` can have it. Raises ValueError saying which name would be right."""
-    on_sagemaker = target is not Target.INSTANCES
-    bare = name.removeprefix(ML_PREFIX)
-    kind = instance_type(bare)
-    if kind is None:
-        prefix = ML_PREFIX if on_sagemaker else ""
-        near = difflib.get_close_matches(bare, [t.name for t in instance_types()], 3, 0.5)
-        hint = f"; near: {', '.join(prefix + n for n in near)}" if near else ""
-        raise ValueError(f"{name!r} is not a known accelerated instance type{hint}")
-    right = kind.ml_name if on_sagemaker else kind.name
-    if name != right:
-        who = "SageMaker" if on_sagemaker else "EC2"
-        raise ValueError(f"{name!r}: {who} calls it {right!r}, and target {target.value} is {who}'s")
-    if kind.is_ultraserver:
-        raise ValueError(f"{name} is a whole UltraServer, sold through the AWS account team only")
-    hosts = {
-        Target.ENDPOINT: kind.sagemaker_hosting,
-        Target.TRAINING_JOB: kind.sagemaker_training,
-        Target.HYPERPOD_CLUSTER: kind.sagemaker_hyperpod,
-    }.get(target, True)
-    if not hosts:
-        raise ValueError(f"{name} does not exist for target {target.value}")
-    return kind

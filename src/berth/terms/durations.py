@@ -6,6 +6,8 @@ import re
 from datetime import timedelta
 
 _PART = re.compile(r"(\d+(?:\.\d+)?)\s*(weeks?|w|days?|d|hours?|h|minutes?|min|m|seconds?|s)", re.IGNORECASE)
+_LAST_UNIT = re.compile(r"[A-Za-z]+$")
+_BARE = re.compile(r"\d+(\.\d+)?")
 _LONGEST_S = 100 * 365 * 86_400
 _SECONDS = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
 
@@ -24,6 +26,23 @@ def parse_duration(text: str) -> timedelta:
     if total > _LONGEST_S:
         raise ValueError(f"a duration of {text[:40]!r} is longer than 100 years")
     return timedelta(seconds=total)
+
+
+def read_range(text: str) -> tuple[timedelta, timedelta]:
+    """Read `5d..9d`, or `60..100 h` with one unit for both: the shortest and the longest, both counted in.
+
+    Raises ValueError for anything else, and where the second is shorter than the first.
+    """
+    low, dots, high = (side.strip() for side in text.partition(".."))
+    if not dots or not low or not high:
+        raise ValueError(f"not a range of durations: {text[:40]!r}; write it like 5d..9d")
+    unit = _LAST_UNIT.search(high)
+    if unit and _BARE.fullmatch(low):
+        low += unit.group()
+    shortest, longest = parse_duration(low), parse_duration(high)
+    if longest < shortest:
+        raise ValueError(f"from {spoken(shortest)} to {spoken(longest)} is the wrong way round")
+    return shortest, longest
 
 
 def clock_hours(span: timedelta) -> str:

@@ -6,6 +6,7 @@ scan of the same text; the values always come from `tomllib`.
 
 from __future__ import annotations
 
+import difflib
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
@@ -304,7 +305,9 @@ class Section:
         for key in self._values:
             if key not in self._read:
                 known = ", ".join(sorted(self._read)) or "nothing"
-                self.complain(key, f"unknown key; known here: {known}")
+                near = difflib.get_close_matches(key, self._read, 1, 0.7)
+                meant = f" (did you mean {near[0]}?)" if near else ""
+                self.complain(key, f"unknown key{meant}; known here: {known}")
 
 
 class _File:
