@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from berth.orders.holder import Holders
 from berth.orders.journal import Journal
 from berth.orders.shops.shop import Shop
+from berth.orders.spending_gate import OPEN, Gate
 from berth.terms.clock import Clock
 from berth.terms.ids import IdSource
 from berth.terms.outcomes import Spending
@@ -18,7 +19,8 @@ class Desk:
     """Journal, clock, ids and the shop of one way. Nothing in it can pay.
 
     `shop` reads and searches in the order's Region; `tell_spending` hears what is known about money whenever
-    that changes; `talk` hears what happens, `warn` what a person should read.
+    that changes; `talk` hears what happens, `warn` what a person should read. `gate` holds the rules of
+    spending, which every intent has to pass.
     """
 
     journal: Journal
@@ -29,3 +31,4 @@ class Desk:
     tell_spending: Callable[[Spending], None]
     talk: Callable[[str], None]
     warn: Callable[[str], None]
+    gate: Gate = OPEN

@@ -19,6 +19,8 @@ from berth.orders.launches import Launch
 from berth.orders.names import reservation_name
 from berth.orders.order import MOVES, Approval, Look, Order, OrderKey, OrderState
 from berth.orders.rows import approval_texts, launch_from, launch_values, order_from, step_from
+from berth.orders.spending_gate import OPEN, Gate, check_spending, proposal_of
+from berth.orders.spending_rows import JournalLedger
 from berth.orders.steps import Step, StepKind, StepState
 from berth.planner.offers import Offer, money_from_json
 from berth.storage.database import Database, Row
@@ -146,13 +148,25 @@ class Journal:
             orders = [self._order(row) for row in rows]
         return tuple(sorted(orders, key=lambda order: (order.key.need, order.key.sequence, order.key)))
 
+    def ledger(self) -> JournalLedger:
+        """What the journal knows of money in its realm; inside of a write, what that write stands on."""
+        return JournalLedger(self._db, self.realm)
+
     def intend(
-        self, key: OrderKey, approval: Approval, *, intent_id: str, holder: str, now: datetime
+        self,
+        key: OrderKey,
+        approval: Approval,
+        *,
+        intent_id: str,
+        holder: str,
+        now: datetime,
+        gate: Gate = OPEN,
     ) -> Order:
         """Commit the intent to buy the approved offer (with fee and id); the order is BUYING afterwards.
 
         Makes the order, or a further attempt of one that is known to have bought nothing. Raises OrderTaken
-        when it stands in any other state: exactly one of two processes gets past this point.
+        when it stands in any other state: exactly one of two processes gets past this point. Raises
+        BerthError where a rule of `gate` is in the way: rules and intent are one write.
         """
         offer = approval.offer
         if offer.fee is None or offer.offering_id is None:
@@ -161,15 +175,8 @@ class Journal:
             order = self.order(key)
             if order is not None and OrderState.BUYING not in MOVES[order.state]:
                 raise OrderTaken(order)
-            number = 1 if order is None else order.attempt.number + 1
-            if order is None:
-                self._insert_order(key, OrderState.BUYING, approval, now)
-            else:
-                self._move(key, order.state, OrderState.BUYING, now)
-                db.execute(
-                    "UPDATE orders SET offer = ?, cap = ?, context = ? WHERE order_id = ?",
-                    (*approval_texts(approval), self._id(key)),
-                )
+            check_spending(gate, self.ledger(), proposal_of(key, approval), now)
+            number = self._open(order, key, OrderState.BUYING, approval, now)
             self._insert_attempt(key, number, offer, offer.fee, intent_id=intent_id, holder=holder, now=now)
             self._event(key, now, "intended", f"attempt {number}: {offer.offering_id} for {offer.fee}")
         kept = self._again(key)  # only what is read back is paid for, whatever the store said of its commit
@@ -180,19 +187,22 @@ class Journal:
     def adopt(self, key: OrderKey, approval: Approval, *, seen: Mapping[str, Any], now: datetime) -> Order:
         """Record as BOUGHT an order that this journal does not know, though its reservation carries our mark.
 
-        `seen` is what `SeenReservation.to_json` gives. Raises OrderTaken when the journal got to know the
-        order meanwhile, ValueError when neither reservation nor offer names a fee.
+        Or one of which it knows that it bought nothing: what was paid is the reservation's fee, not that of
+        the attempt that was refused. `seen` is what `SeenReservation.to_json` gives. Raises OrderTaken when
+        the order stands in any other state, ValueError when neither reservation nor offer names a fee.
         """
         fee = money_from_json(seen["fee"]) or approval.offer.fee
         if fee is None:
             raise ValueError("neither the reservation nor the offer names a fee")
         with self._commit("adopt") as db:
             order = self.order(key)
-            if order is not None:
+            if order is not None and order.state is not OrderState.REFUSED:
                 raise OrderTaken(order)
-            self._insert_order(key, OrderState.BOUGHT, approval, now)
-            self._insert_attempt(key, 1, approval.offer, fee, intent_id="adopted", holder="adopted", now=now)
-            self._end_attempt(key, 1, OrderState.BOUGHT, now, "found in AWS with our mark")
+            number = self._open(order, key, OrderState.BOUGHT, approval, now)
+            self._insert_attempt(
+                key, number, approval.offer, fee, intent_id="adopted", holder="adopted", now=now
+            )
+            self._end_attempt(key, number, OrderState.BOUGHT, now, "found in AWS with our mark")
             db.execute(
                 "UPDATE orders SET reservation_arn = ?, seen = ? WHERE order_id = ?",
                 (seen["arn"], json.dumps(seen), self._id(key)),
@@ -342,10 +352,24 @@ class Journal:
         if moved != 1:
             raise LostRace(f"order {key} is not {expected} any more")
 
+    def _open(
+        self, order: Order | None, key: OrderKey, to: OrderState, approval: Approval, now: datetime
+    ) -> int:
+        """Make the order, or move the one there is to `to` with what is approved now; its attempt's number."""
+        if order is None:
+            self._insert_order(key, to, approval, now)
+            return 1
+        self._move(key, order.state, to, now)
+        self._db.execute(
+            "UPDATE orders SET offer = ?, cap = ?, context = ?, team = ? WHERE order_id = ?",
+            (*approval_texts(approval), self._id(key)),
+        )
+        return order.attempt.number + 1
+
     def _insert_order(self, key: OrderKey, state: OrderState, approval: Approval, now: datetime) -> None:
         self._db.execute(
             "INSERT INTO orders (order_id, realm, account, need, sequence, state, reservation_name, offer,"
-            " cap, context, created_at, changed_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            " cap, context, team, created_at, changed_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (self._id(key), self.realm, key.account, key.need, key.sequence, state, reservation_name(key),
              *approval_texts(approval), to_micros(now), to_micros(now)),
         )  # fmt: skip

@@ -139,7 +139,7 @@ def _adopted(desk: Desk, key: OrderKey, approval: Approval, sighting: Sighting) 
     assert seen is not None
     order, now = desk.journal.order(key), desk.clock.now()
     try:
-        if order is None:
+        if order is None or order.state is OrderState.REFUSED:
             if seen.fee is None:
                 desk.warn("AWS does not show what was paid; the order holds the offer's fee of now")
             approval = replace(approval, offer=fitted(approval.offer, seen))
@@ -159,6 +159,7 @@ def _pay_and_record(
         order = desk.journal.intend(
             key, approval,
             intent_id=desk.ids.hex(16), holder=desk.holders.me(), now=desk.clock.now(),
+            gate=desk.gate,
         )  # fmt: skip
     except (OrderTaken, LostRace):
         other = _still(desk, key, None)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from berth.orders.launches import Launch
 from berth.orders.order import Approval, Attempt, Look, Order, OrderKey, OrderState
+from berth.orders.spending import TEAM
 from berth.orders.steps import Step, StepKind, StepState
 from berth.planner.offers import Offer, money_from_json, money_json
 from berth.storage.database import Row
@@ -80,10 +81,17 @@ def launch_values(launch: Launch) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
-def approval_texts(approval: Approval) -> tuple[str, str | None, str]:
-    """Offer, cap and context of an approval as they are stored."""
+def approval_texts(approval: Approval) -> tuple[str, str | None, str, str | None]:
+    """Offer, cap, context and team of an approval as they are stored."""
     cap = None if approval.cap is None else json.dumps(money_json(approval.cap))
-    return json.dumps(approval.offer.to_json()), cap, json.dumps(approval.context)
+    team = tags_of_context(approval.context).get(TEAM) or None
+    return json.dumps(approval.offer.to_json()), cap, json.dumps(approval.context), team
+
+
+def tags_of_context(context: Mapping[str, Any]) -> dict[str, str]:
+    """The tags of the need in an order's context; none where it holds no need."""
+    need = context.get("need")
+    return dict(need.get("tags", {})) if need else {}
 
 
 def _attempt(row: Row) -> Attempt:

@@ -21,6 +21,7 @@ from berth.orders.approvals import (
     what_is_bought,
 )
 from berth.orders.order import Approval, Order, OrderKey
+from berth.orders.rows import tags_of_context
 from berth.orders.spending import (
     ApprovalRule,
     Booked,
@@ -30,7 +31,6 @@ from berth.orders.spending import (
     complaints,
     looks_back_to,
 )
-from berth.planner.need import Need
 from berth.planner.offers import Offer
 from berth.terms.money import Money
 from berth.terms.outcomes import BerthError, ExitCode
@@ -141,8 +141,7 @@ def _check_approval(
 def proposal_of(key: OrderKey, approval: Approval) -> Proposal:
     """The proposal of buying an offer as order `key`; its tags are those of the need."""
     offer = approval.offer
-    need = approval.context.get("need")
-    tags = dict(Need.from_json(need).tags) if need else {}
+    tags = tags_of_context(approval.context)
     return Proposal(key, spend_of(key, offer, offer.fee, tags), what_is_bought(offer))
 
 
@@ -160,13 +159,7 @@ def spend_of(key: OrderKey, offer: Offer, amount: Money | None, tags: Mapping[st
     )
 
 
-def tags_of_order(order: Order) -> dict[str, str]:
-    """The tags that came with the order's need; none where it has none."""
-    need = order.context.get("need")
-    return dict(Need.from_json(need).tags) if need else {}
-
-
 def use_of(order: Order) -> Proposal:
     """Running something in what the order has paid for: nothing more is spent; allow-lists and tags hold."""
-    spend = spend_of(order.key, order.offer, None, tags_of_order(order))
+    spend = spend_of(order.key, order.offer, None, tags_of_context(order.context))
     return Proposal(order.key, spend, {"kind": "use", "order": order.key.mark})
