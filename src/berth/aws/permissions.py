@@ -93,6 +93,7 @@ VERBS: Mapping[str, frozenset[str]] = MappingProxyType(
         "clean": _CLEAN,
         "run": _PLAN | _PURCHASE | _DEPLOY | _START | _CLEAN,
         "audit": frozenset(),
+        "history": frozenset(),
         "policy": frozenset(),
     }
 )

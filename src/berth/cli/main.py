@@ -19,7 +19,10 @@ from berth.cli.output import failure_lines, spending_so_far
 from berth.terms.outcomes import BerthError, ExitCode, Spending, Spent
 from berth.terms.settings import SettingsError
 
-VERBS = ("plan", "buy", "deploy", "launch", "invoke", "show", "ls", "clean", "run", "audit", "policy")
+VERBS = (
+    *("plan", "buy", "deploy", "launch", "invoke", "show", "ls", "clean", "run", "audit", "policy"),
+    "history",
+)
 
 app = typer.Typer(
     name="berth",

@@ -52,7 +52,12 @@ def statements(document: dict[str, Any], action: str) -> list[dict[str, Any]]:
 def test_every_verb_has_its_row() -> None:
     """A verb without a row could send nothing; a row without a verb would widen a policy for nothing."""
     assert set(VERBS) == set(TYPED)
-    assert {verb for verbs in ROLES.values() for verb in verbs} | {"run", "audit", "policy"} == set(TYPED)
+    assert {verb for verbs in ROLES.values() for verb in verbs} | {
+        "run",
+        "audit",
+        "policy",
+        "history",
+    } == set(TYPED)
     assert sent_by(Role.BUY) | sent_by(Role.DEPLOY) >= VERBS["run"]
 
 
