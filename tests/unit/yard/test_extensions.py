@@ -31,8 +31,8 @@ FLEET = Path(__file__).with_name("blocks.toml").read_text("utf-8")
 class Desk(Ec2Bench):
     """A yard with blocks, and short ways to extend them."""
 
-    def __init__(self, path: Path) -> None:
-        super().__init__(path, FLEET)
+    def __init__(self, path: Path, **settings: Any) -> None:
+        super().__init__(path, FLEET, **settings)
 
     def seed(self, end: datetime = END, state: str = "active", count: int = 2, **more: Any) -> str:
         """A block that ends then; its reservation id."""

@@ -62,7 +62,7 @@ from berth.yard.store.transaction import Reading, Row, Transaction, Value
 SEARCH = "DescribeCapacityBlockExtensionOfferings"
 BUY = "PurchaseCapacityBlockExtension"
 KIND = Kind(BLOCK_EXTENSION, "payment-pending", BUY, "block-extension-payment")
-_EXTENDABLE = ("scheduled", "active")
+EXTENDABLE = ("scheduled", "active")
 
 
 # -- search ----------------------------------------------------------------------------------------------
@@ -89,7 +89,7 @@ def _extendable(call: Call, rows: Reading) -> Row:
     """
     row = find_block(call, rows, call.params["CapacityReservationId"])
     state = block_state(call, rows, row)
-    why = None if state in _EXTENDABLE else f"it is {state}"
+    why = None if state in EXTENDABLE else f"it is {state}"
     why = why or why_not_now(
         from_micros(row["end_us"]), call.now, unpaid_extension(rows, row["arn"]) is not None
     )

@@ -55,7 +55,7 @@ from berth.yard.store.transaction import Reading, Row, Transaction
 
 BUY = "ExtendTrainingPlan"
 KIND = Kind(PLAN_EXTENSION, "Pending", BUY, "plan-extension-payment")
-_EXTENDABLE = ("Scheduled", "Active")
+EXTENDABLE = ("Scheduled", "Active")
 
 
 # -- search ----------------------------------------------------------------------------------------------
@@ -89,7 +89,7 @@ def _days(hours: int) -> int:
 def _why_not(call: Call, rows: Reading, row: Row) -> str | None:
     """Why AWS would not extend the plan now; None when it would."""
     status = status_seen(call, rows, row)
-    if status not in _EXTENDABLE:
+    if status not in EXTENDABLE:
         return f"it is {status}"
     return why_not_now(from_micros(row["end_us"]), call.now, unpaid_extension(rows, row["arn"]) is not None)
 
