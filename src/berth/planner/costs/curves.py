@@ -1,0 +1,115 @@
+"""Cost against use: what an offer and the ways without reservation cost by the hour, and where they meet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+from decimal import Decimal
+from fractions import Fraction
+from math import ceil
+
+from berth.planner.cost import HourlyRate, PayAsYouGo
+from berth.planner.offers import hours_of
+from berth.planner.plan import Choice
+from berth.terms.money import Money
+from berth.terms.ways import Way
+
+_BARS = "▁▂▃▄▅▆▇█"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What a way costs in all for `hours` of use of every instance: `fixed + hourly * hours`.
+
+    `hourly` is for all instances together. `rate` is where an hourly price comes from; None for the offer.
+    """
+
+    way: Way
+    fixed: Money
+    hourly: Money
+    rate: HourlyRate | None = None
+
+    def at(self, hours: Decimal) -> Money:
+        """The cost for that much use, to the cent."""
+        return (self.fixed + self.hourly * hours).rounded()
+
+
+@dataclass(frozen=True, slots=True)
+class Meeting:
+    """Where a way begins to cost as much as the offer: `after` is rounded up to the minute.
+
+    None: it never does within the usable time.
+    """
+
+    way: Way
+    region: str
+    after: timedelta | None
+
+
+@dataclass(frozen=True, slots=True)
+class Curves:
+    """The lines of one choice over its usable time, all in one currency.
+
+    `left_out` names, with the reason, each way that has no line: its price is not known, or is in another
+    currency.
+    """
+
+    usable: timedelta
+    count: int
+    offer: Line
+    others: tuple[Line, ...]
+    meetings: tuple[Meeting, ...]
+    left_out: tuple[str, ...]
+
+    @property
+    def usable_hours(self) -> Decimal:
+        """The usable time in hours: where the lines end."""
+        return hours_of(self.usable)
+
+    @property
+    def highest(self) -> Money:
+        """The dearest point of any line."""
+        return max(
+            (line.at(self.usable_hours) for line in (self.offer, *self.others)),
+            key=lambda money: money.amount,
+        )
+
+
+def curves(choice: Choice, pay_lines: Iterable[PayAsYouGo]) -> Curves | None:
+    """The lines of `choice` and of the ways without reservation; None where its price is not known."""
+    cost, offer = choice.cost, choice.offer
+    if cost.fee is None or cost.total is None or not cost.usable:
+        return None
+    currency = cost.fee.currency
+    os_hourly = cost.surcharge.hourly if cost.surcharge else None
+    own = Line(offer.way, cost.fee, (os_hourly or Money(Decimal(0), currency)) * offer.count)
+    others: list[Line] = []
+    left_out: list[str] = []
+    for pay in pay_lines:
+        hourly = pay.rate.hourly
+        if hourly is None:
+            left_out.append(f"{pay.rate.way} {pay.rate.region}: price not known")
+        elif hourly.currency != currency:
+            left_out.append(f"{pay.rate.way} {pay.rate.region}: priced in {hourly.currency}")
+        else:
+            others.append(Line(pay.rate.way, Money(Decimal(0), currency), hourly * offer.count, pay.rate))
+    meetings = tuple(_meeting(own, line, cost.usable) for line in others)
+    return Curves(cost.usable, offer.count, own, tuple(others), meetings, tuple(left_out))
+
+
+def _meeting(own: Line, other: Line, usable: timedelta) -> Meeting:
+    region = other.rate.region if other.rate else ""
+    slower = Fraction(other.hourly.amount) - Fraction(own.hourly.amount)
+    if slower <= 0:
+        return Meeting(other.way, region, None)
+    minutes = ceil((Fraction(own.fixed.amount) - Fraction(other.fixed.amount)) * 60 / slower)
+    after = timedelta(minutes=max(minutes, 0))
+    return Meeting(other.way, region, after if after <= usable else None)
+
+
+def sparkline(picture: Curves, line: Line, columns: int = 24) -> str:
+    """`line` over the usable time in `columns` bars, on the scale of the dearest line of the picture."""
+    top, hours = picture.highest.amount, picture.usable_hours
+    points = (line.at(hours * (column + 1) / columns).amount for column in range(columns))
+    return "".join(_BARS[min(int(point / top * len(_BARS)), len(_BARS) - 1)] for point in points)
