@@ -21,7 +21,9 @@ def main() -> int:
         print(f"BREACH: {breach}")
         return 1
     print("\n".join(trace))
-    print(f"seed {given.seed}: {tally.intents} intents, {tally.runs} runs, {tally.sold} sold, all promises kept")
+    print(
+        f"seed {given.seed}: {tally.intents} intents, {tally.runs} runs, {tally.sold} sold, all promises kept"
+    )
     return 0
 
 

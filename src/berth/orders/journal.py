@@ -211,16 +211,30 @@ class Journal:
         return self._again(key)
 
     def settle(
-        self, order: Order, to: OrderState, *, now: datetime, detail: str, arn: str | None = None
+        self,
+        order: Order,
+        to: OrderState,
+        *,
+        now: datetime,
+        detail: str,
+        arn: str | None = None,
+        fee: Money | None = None,
     ) -> Order:
         """Move `order` from the state it was read in to `to`; ends its attempt unless that has ended.
 
+        `fee` is what the reservation was found to have cost, where another journal bought it for this very
+        order; None: what the attempt said.
         Raises LostRace when another process moved it first, ValueError for a move that the table lacks.
         """
         with self._commit(f"settle-{to}") as db:
             self._move(order.key, order.state, to, now)
             if order.attempt.outcome in {None, OrderState.UNKNOWN, OrderState.DISPUTED}:
                 self._end_attempt(order.key, order.attempt.number, to, now, detail)
+            if fee is not None and fee != order.attempt.fee:
+                db.execute(
+                    "UPDATE attempts SET fee_micros = ?, currency = ? WHERE order_id = ? AND number = ?",
+                    (fee.micros, fee.currency, self._id(order.key), order.attempt.number),
+                )
             if arn is not None:
                 db.execute(
                     "UPDATE orders SET reservation_arn = ? WHERE order_id = ?", (arn, self._id(order.key))

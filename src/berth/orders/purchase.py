@@ -145,7 +145,7 @@ def _adopted(desk: Desk, key: OrderKey, approval: Approval, sighting: Sighting) 
             approval = replace(approval, offer=fitted(approval.offer, seen))
             return desk.journal.adopt(key, approval, seen=seen.to_json(), now=now)
         return desk.journal.settle(
-            order, OrderState.BOUGHT, now=now, detail="found with our mark", arn=seen.arn
+            order, OrderState.BOUGHT, now=now, detail="found with our mark", arn=seen.arn, fee=seen.fee
         )
     except (OrderTaken, LostRace):
         return _still(desk, key, order)

@@ -124,6 +124,7 @@ def _found(desk: Desk, order: Order, sighting: Sighting, look: Look) -> Order:
             now=look.ended_at,
             detail=f"found {reservation.arn} with our mark",
             arn=reservation.arn,
+            fee=reservation.fee,
         )
         order = desk.journal.note_seen(order, reservation.to_json(), look.ended_at)
         return _failed(desk, order, reservation) if reservation.stage is Stage.FAILED else order

@@ -109,8 +109,9 @@ class WiredClients(_Clients):
                 super().__init__(*args, **more)
                 quotas.append(self)
 
-        with patch("botocore.retries.quota.RetryQuota", Remembered), patch.dict(
-            "os.environ", {"AWS_ENDPOINT_URL": URL}
+        with (
+            patch("botocore.retries.quota.RetryQuota", Remembered),
+            patch.dict("os.environ", {"AWS_ENDPOINT_URL": URL}),
         ):
             client = super()._create(service, region, power, **keys)
         client._endpoint.http_session = NoNetwork()

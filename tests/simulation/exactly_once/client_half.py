@@ -112,13 +112,12 @@ class Process:
         self._out, self._err = io.StringIO(), io.StringIO()
         output = Output(as_json=True, stdout=self._out, stderr=self._err, stdin=io.StringIO(), environ={})
         arn = f"arn:aws:iam::{account}:user/ada"
-        door = Door(self.clients, Identity(account, arn, (REGION,), Rehearsal(HERE, None)), clock)
+        identity = Identity(account, arn, (REGION,), Rehearsal(HERE, None))
+        door = Door(self.clients, identity, clock, REGION)
         self.journal = open_journal(
             machine.journal, door.identity.realm, lambda at: effects(f"journal {at}"), Who(arn, self.name)
         )
-        self.counter = SimulatedCounter(
-            output, door, self.journal, ids, SimulatedHolders(machine, self.name)
-        )
+        self.counter = SimulatedCounter(output, door, self.journal, ids, SimulatedHolders(machine, self.name))
 
     def run(self, verb: Verb, need: str) -> Ended:
         """Run the verb to its end as `berth.cli.main` does; only Killed and faults of ours get past this."""

@@ -74,7 +74,9 @@ def _played(made: World, chance: random.Random, intents: int) -> Tally:
     made.calm()
     tally.bought = made.check()
     tally.sold = len(sales(made.yard))
-    tally.paid_calls = sum(made.wire.calls.get(one, 0) for one in ("CreateTrainingPlan", "PurchaseCapacityBlock"))
+    tally.paid_calls = sum(
+        made.wire.calls.get(one, 0) for one in ("CreateTrainingPlan", "PurchaseCapacityBlock")
+    )
     return tally  # fmt: skip
 
 
@@ -91,9 +93,10 @@ def _intent(made: World, chance: random.Random, wish: Wish, tally: Tally) -> Non
     made.calm()
     for machine in made.journals():
         settle(made, wish.name, machine)
-    made.calm()
-    for machine in made.journals():  # what another journal bought meanwhile is told and taken over
-        settle(made, wish.name, machine)
+    if len(made.journals()) > 1:  # what the other journal bought meanwhile is told and taken over
+        made.calm()
+        for machine in made.journals():
+            settle(made, wish.name, machine)
     if chance.random() < WORK_SHARE and bought(made, wish.name):
         _work(made, chance, wish, tally)
 
@@ -127,7 +130,10 @@ def _work(made: World, chance: random.Random, wish: Wish, tally: Tally) -> None:
         script = Script.drawn(chance, EFFECTS)
         _count(tally, made.run(verb, wish.name, script, machine), script)
         made.calm()
-        settle(made, wish.name, machine, verb)
+        if (
+            made.time.now < order.offer.paid_window.end
+        ):  # a laptop that slept through the window comes too late
+            settle(made, wish.name, machine, verb)
 
 
 def _count(tally: Tally, ended: Ended, script: Script) -> None:

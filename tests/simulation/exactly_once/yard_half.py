@@ -206,9 +206,7 @@ class YardHalf:
         _loop().run_until_complete(self._app(scope, receive, line.send))
         return None if line.was_cut else Response(line.status, line.headers, line.body)
 
-    def arm(
-        self, kind: FaultKind, operation: str = "*", times: int | None = 1, amount: str = ""
-    ) -> None:
+    def arm(self, kind: FaultKind, operation: str = "*", times: int | None = 1, amount: str = "") -> None:
         """Arm a fault of the yard's own."""
         self.yard.faults.arm(Fault(0, kind, operation, None, times, amount))
 
