@@ -1,0 +1,316 @@
+"""A wish and a supply as arrays: time collapsed to the distinct edges, what cannot help left out.
+
+A *row* is one span of one instance type between two neighbouring edges. Everything that happens inside a row
+is the same at each of its instants, so nothing is lost by looking at rows instead of minutes.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from berth.planner.best.reckon import Demand, by_price, demands, places
+from berth.planner.best.supply import Candidate, Meter, Supply
+from berth.planner.best.wish import Wish
+from berth.terms.instants import to_micros
+from berth.terms.ways import Way
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+_HOUR = 3_600_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class MeterColumn:
+    """One meter in one row: at most `most` instances at `cost` each for the row's whole length."""
+
+    row: int
+    cost: float
+    most: float
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """The counts of `members` (indexes of offers) may not sum to more than `most`."""
+
+    members: Ints
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """The problem in numbers. Costs are currency units divided by `unit`, a power of ten.
+
+    Offer j covers the rows `first[j, k]` to before `last[j, k]` for its segments k (0, 0 where it has
+    fewer), is taken in steps of `size[j]` instances, `most[j]` steps at most, each for `cost[j]`.
+    `shortage[i, n]` is what n instances that no offer covers cost in row i; where they cannot be had at
+    all, a penalty.
+    """
+
+    offers: tuple[Candidate, ...]
+    first: Ints
+    last: Ints
+    size: Ints
+    most: Ints
+    cost: Floats
+    need: Ints
+    starts: Ints
+    ends: Ints
+    meters: tuple[MeterColumn, ...]
+    rooms: tuple[Room, ...]
+    shortage: Floats
+    unit: float
+    penalty: float
+
+    @property
+    def spans(self) -> Ints:
+        """The length of each row in microseconds."""
+        return self.ends - self.starts
+
+
+def grid_of(wish: Wish, supply: Supply, extra_edges: Iterable[int] = ()) -> Grid:
+    """The grid of a wish that is fixed in time. Offers that cannot help are left out, then edges nobody
+    needs.
+    """
+    asked = demands(wish)
+    unit = _unit(supply)
+    candidates = _undoubled(supply, sorted(supply.candidates, key=order_of))
+    grid = _built(asked, candidates, supply, unit, tuple(extra_edges))
+    useful = [c for c, keep in zip(grid.offers, _can_help(grid), strict=True) if keep]
+    if len(useful) == len(grid.offers) == len(candidates):
+        return grid
+    return _built(asked, useful, supply, unit, tuple(extra_edges))
+
+
+def order_of(candidate: Candidate) -> tuple[object, ...]:
+    """An order of candidates that does not depend on the order in which they came; the id decides last."""
+    return (
+        candidate.instance_type,
+        candidate.held,
+        candidate.region,
+        candidate.zone_id or "",
+        candidate.way.value,
+        candidate.usable,
+        candidate.count,
+        candidate.fee.amount,
+        candidate.divisible,
+        candidate.id,
+    )
+
+
+def _unit(supply: Supply) -> float:
+    """A power of ten that brings the dearest offer to about ten thousand: doubles are then exact enough."""
+    dearest = max((float(c.fee.amount) for c in supply.candidates), default=0.0)
+    dearest = max(dearest, max((float(m.hourly.amount) for m in supply.meters), default=0.0))
+    return float(10.0 ** (int(np.floor(np.log10(dearest))) - 3)) if dearest > 0 else 1.0
+
+
+def _undoubled(supply: Supply, candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Of offers that differ in fee and id alone, and of which no two can be had at once, the cheapest."""
+    most: dict[tuple[str, str | None], int] = defaultdict(int)
+    for c in supply.candidates:
+        most[(c.instance_type, c.zone_id)] = max(most[(c.instance_type, c.zone_id)], c.count)
+    for s in supply.confirmed:
+        most[(s.instance_type, s.zone_id)] = max(most[(s.instance_type, s.zone_id)], s.count)
+    kept: dict[tuple[object, ...], Candidate] = {}
+    for c in sorted(candidates, key=lambda c: (c.fee.amount, c.id)):
+        alike: tuple[object, ...] = (
+            c.instance_type, c.zone_id, c.region, c.way, c.held, c.usable, c.count, c.divisible,
+        )  # fmt: skip
+        exclusive = c.zone_id is not None and 2 * c.count > most[(c.instance_type, c.zone_id)]
+        kept.setdefault(alike if exclusive else (c.id,), c)
+    return sorted(kept.values(), key=order_of)
+
+
+def _can_help(grid: Grid) -> NDArray[np.bool_]:
+    """Whether an offer, alone against all metered hours, would save anything; alone it saves most."""
+    rows = np.arange(len(grid.need))
+    sizes, which = np.unique(grid.size * grid.most, return_inverse=True)
+    left = np.clip(grid.need[None, :] - sizes[:, None], 0, None)
+    saved = grid.shortage[rows, grid.need][None, :] - grid.shortage[rows[None, :], left]
+    summed = np.concatenate([np.zeros((len(sizes), 1)), np.cumsum(saved, axis=1)], axis=1)
+    whole = (summed[which[:, None], grid.last] - summed[which[:, None], grid.first]).sum(axis=1)
+    # A divisible offer may help with one instance where all of it is too dear: judged by its first step.
+    first_step = np.where(grid.most > 1, _first_step_gain(grid), whole - grid.cost * grid.most)
+    useful: NDArray[np.bool_] = first_step > -1e-7
+    return useful & (grid.last > grid.first).any(axis=1)
+
+
+def _first_step_gain(grid: Grid) -> Floats:
+    rows = np.arange(len(grid.need))
+    saved = grid.shortage[rows, grid.need] - grid.shortage[rows, np.clip(grid.need - 1, 0, None)]
+    summed = np.concatenate([[0.0], np.cumsum(saved)])
+    gain: Floats = (summed[grid.last] - summed[grid.first]).sum(axis=1) - grid.cost
+    return gain
+
+
+def _built(
+    asked: Sequence[Demand],
+    candidates: Sequence[Candidate],
+    supply: Supply,
+    unit: float,
+    extra: Sequence[int],
+) -> Grid:
+    windows = {c.id: [(to_micros(w.start), to_micros(w.end)) for w in c.usable] for c in candidates}
+    edges: dict[str, set[int]] = defaultdict(lambda: set(extra))
+    for c in candidates:
+        edges[c.instance_type].update(e for pair in windows[c.id] for e in pair)
+    rows = [row for demand in asked if demand.least for row in _rows(demand, edges[demand.instance_type])]
+    by_type = {kind: [i for i, (_, _, d) in enumerate(rows) if d.instance_type == kind] for kind in edges}
+    spots = [_segments(by_type[c.instance_type], rows, windows[c.id]) for c in candidates]
+    serving = [j for j, segments in enumerate(spots) if segments]
+    offers = tuple(candidates[j] for j in serving)
+    first, last = _segment_arrays([spots[j] for j in serving])
+    columns, shortage, penalty = _metered(rows, supply.meters, unit, offers)
+    divisible = np.array([c.divisible for c in offers], dtype=bool)
+    counts = np.array([c.count for c in offers], dtype=np.int64)
+    size, most = np.where(divisible, 1, counts), np.where(divisible, counts, 1)
+    fees = np.array([float(c.fee.amount) for c in offers])
+    return Grid(
+        offers=offers,
+        first=first,
+        last=last,
+        size=size,
+        most=most,
+        cost=fees / unit / most,
+        need=np.array([d.least for _, _, d in rows], dtype=np.int64),
+        starts=np.array([a for a, _, _ in rows], dtype=np.int64),
+        ends=np.array([b for _, b, _ in rows], dtype=np.int64),
+        meters=columns,
+        rooms=tuple(_rooms(offers, supply)),
+        shortage=shortage,
+        unit=unit,
+        penalty=penalty,
+    )
+
+
+def _rows(demand: Demand, edges: set[int]) -> list[tuple[int, int, Demand]]:
+    start, end = to_micros(demand.window.start), to_micros(demand.window.end)
+    inner = sorted({e for e in edges if start < e < end} | {start, end})
+    return [(a, b, demand) for a, b in pairwise(inner)]
+
+
+def _segments(
+    of_type: Sequence[int], rows: Sequence[tuple[int, int, Demand]], windows: Sequence[tuple[int, int]]
+) -> list[tuple[int, int]]:
+    """The ranges of rows that lie within each window; rows of one type are neighbours, in order of time."""
+    found: list[tuple[int, int]] = []
+    for start, end in windows:
+        low = bisect_left(of_type, start, key=lambda i: rows[i][0])
+        high = bisect_right(of_type, end, key=lambda i: rows[i][1])
+        if high > low:
+            found.append((of_type[low], of_type[high - 1] + 1))
+    return found
+
+
+def _segment_arrays(spots: Sequence[Sequence[tuple[int, int]]]) -> tuple[Ints, Ints]:
+    width = max((len(s) for s in spots), default=1)
+    first, last = np.zeros((len(spots), width), dtype=np.int64), np.zeros((len(spots), width), dtype=np.int64)
+    for j, segments in enumerate(spots):
+        for k, (low, high) in enumerate(segments):
+            first[j, k], last[j, k] = low, high
+    return first, last
+
+
+def _metered(
+    rows: Sequence[tuple[int, int, Demand]], meters: Sequence[Meter], unit: float, offers: Sequence[Candidate]
+) -> tuple[tuple[MeterColumn, ...], Floats, float]:
+    """Columns of meters, and what each number of uncovered instances costs in each row."""
+    ladders = {kind: by_price(meters, kind) for kind in {d.instance_type for _, _, d in rows}}
+    deepest = max((d.least for _, _, d in rows), default=0)
+    fees = sum(float(c.fee.amount) for c in offers) / unit
+    hourly = max((float(m.hourly.amount) for m in meters), default=0.0) / unit
+    length = sum((b - a) / _HOUR for a, b, _ in rows)
+    penalty = 10.0 * (fees + hourly * length * max(deepest, 1) + 1.0)
+    columns: list[MeterColumn] = []
+    table = np.empty((len(rows), deepest + 1))
+    for i, (a, b, demand) in enumerate(rows):
+        mine = _ladder(ladders[demand.instance_type], demand, (b - a) / _HOUR / unit, i)
+        columns += mine
+        prices = [c.cost for c in mine for _ in range(int(min(c.most, deepest)))][:deepest]
+        prices += [penalty] * (deepest - len(prices))
+        table[i] = np.concatenate([[0.0], np.cumsum(prices)])
+    return tuple(columns), table, penalty
+
+
+def _ladder(meters: Iterable[Meter], demand: Demand, hours: float, row: int) -> list[MeterColumn]:
+    """The meters of one row, cheapest first, as far as they are needed."""
+    made: list[MeterColumn] = []
+    loose, left = demand.interruptible, demand.least
+    for meter in meters:
+        room = left if meter.unlimited else min(left, meter.limit or 0)
+        if meter.way is Way.SPOT:
+            room = min(room, loose)
+            loose -= room
+        if room > 0:
+            made.append(MeterColumn(row, float(meter.hourly.amount) * hours, float(room)))
+            left -= room
+    return made
+
+
+# -- confirmed sums ----------------------------------------------------------------------------------------
+def _rooms(offers: Sequence[Candidate], supply: Supply) -> list[Room]:
+    groups: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for j, c in enumerate(offers):
+        for place in places(c, supply.candidates):
+            groups[(c.instance_type, place)].append(j)
+    said: dict[tuple[str, str], list[tuple[int, int, int]]] = defaultdict(list)
+    rivals: dict[tuple[str, str], list[Candidate]] = defaultdict(list)
+    for s in supply.confirmed:
+        span = (to_micros(s.window.start), to_micros(s.window.end), s.count)
+        said[(s.instance_type, s.zone_id)].append(span)
+    for c in supply.candidates:
+        for place in places(c, supply.candidates):
+            rivals[(c.instance_type, place)].append(c)
+    made: list[Room] = []
+    for key in sorted(groups):
+        if len(groups[key]) > 1:
+            made += _rooms_of_group(offers, groups[key], rivals[key], said[key])
+    for way, most in supply.most_by_way:
+        members = np.array([j for j, c in enumerate(offers) if c.way is way], dtype=np.int64)
+        if sum(offers[j].count for j in members) > most:
+            made.append(Room(members, most))
+    return made
+
+
+def _rooms_of_group(
+    offers: Sequence[Candidate],
+    group: Sequence[int],
+    rivals: Sequence[Candidate],
+    said: Sequence[tuple[int, int, int]],
+) -> list[Room]:
+    """One room for each span in which more could be bought than one search confirmed; neighbours merged."""
+    held = [(to_micros(w.start), to_micros(w.end), c.count, c.id) for c in rivals for w in c.held]
+    spans = [(a, b, n) for a, b, n, _ in held] + list(said)
+    at = np.array(sorted({e for a, b, _ in spans for e in (a, b)})[:-1], dtype=np.int64)
+    table = np.array(spans, dtype=np.int64)
+    active = (table[:, 0][None, :] <= at[:, None]) & (table[:, 1][None, :] > at[:, None])
+    limits = np.where(active, table[:, 2][None, :], 0).max(axis=1)
+    index = {offers[j].id: position for position, j in enumerate(group)}
+    taking = np.zeros((len(at), len(group)), dtype=bool)
+    for column, (_, _, _, name) in enumerate(held):
+        if name in index:
+            taking[:, index[name]] |= active[:, column]
+    counts = np.array([offers[j].count for j in group], dtype=np.int64)
+    tight = (taking @ counts > limits) & (taking.sum(axis=1) > 1)
+    kept = _maximal([(taking[i], int(limits[i])) for i in np.flatnonzero(tight)])
+    members = np.array(group, dtype=np.int64)
+    return [Room(members[chosen], most) for chosen, most in kept]
+
+
+def _maximal(rows: Sequence[tuple[NDArray[np.bool_], int]]) -> list[tuple[NDArray[np.bool_], int]]:
+    """Without rows that a neighbour implies: more members and no more room."""
+    kept: list[tuple[NDArray[np.bool_], int]] = []
+    for chosen, most in rows:
+        while kept and kept[-1][1] >= most and not (kept[-1][0] & ~chosen).any():
+            kept.pop()
+        if kept and kept[-1][1] <= most and not (chosen & ~kept[-1][0]).any():
+            continue
+        kept.append((chosen, most))
+    return kept

@@ -1,0 +1,274 @@
+"""What a choice of offers costs, exactly, and whether it holds. It knows nothing of the solver.
+
+Every answer goes through here: counts are whole, sums are fractions of whole millionths, and coverage,
+limits and confirmed sums are looked at again instant by instant. What a solver with floating numbers says
+is only a proposal.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from fractions import Fraction
+from itertools import pairwise
+
+from berth.planner.best.supply import Candidate, Meter, Supply
+from berth.planner.best.wish import Wish
+from berth.terms.ways import Way
+from berth.terms.window import Window
+
+_HOUR = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Bought:
+    """`count` instances of a candidate."""
+
+    candidate: Candidate
+    count: int
+
+    @property
+    def cost(self) -> Fraction:
+        """Its share of the fee, in currency units, not rounded."""
+        return Fraction(self.candidate.fee.amount) * self.count / self.candidate.count
+
+
+@dataclass(frozen=True, slots=True)
+class Metered:
+    """`count` instances paid by the hour all through `window`."""
+
+    meter: Meter
+    window: Window
+    count: int
+
+    @property
+    def cost(self) -> Fraction:
+        """In currency units, not rounded."""
+        return Fraction(self.meter.hourly.amount) * self.count * hours(self.window.duration)
+
+
+_MICRO = timedelta(microseconds=1)
+_HOUR_MICROS = _HOUR // _MICRO
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What one instance type must do over one span: counts of all its parts together.
+
+    `interruptible` is how many of `least` may be served by Spot.
+    """
+
+    instance_type: str
+    window: Window
+    least: int
+    wanted: int
+    interruptible: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reckoning:
+    """What a choice comes to. `cost` in currency units, not rounded; hours are instance-hours.
+
+    `least_hours` is what had to be covered, `wanted_hours` how much of the wanted counts is.
+    """
+
+    cost: Fraction
+    metered: tuple[Metered, ...]
+    least_hours: Fraction
+    wanted_hours: Fraction
+
+
+def hours(span: timedelta) -> Fraction:
+    """A span in hours, exact."""
+    return Fraction(span // _MICRO, _HOUR_MICROS)
+
+
+def demands(wish: Wish) -> tuple[Demand, ...]:
+    """The counts of all parts, by type and span, the types in order of name. Spans without demand are left
+    out.
+    """
+    made: list[Demand] = []
+    for kind in sorted({part.instance_type for part in wish.parts}):
+        parts = [part for part in wish.parts if part.instance_type == kind]
+        edges = sorted({e for p in parts for s in p.steps for e in (s.window.start, s.window.end)})
+        for span in spans(edges):
+            steps = [(s, p) for p in parts for s in p.steps if s.window.covers(span)]
+            wanted = sum(s.wanted for s, _ in steps)
+            if wanted:
+                least = sum(s.least for s, _ in steps)
+                loose = sum(s.least for s, p in steps if p.interruptible)
+                made.append(Demand(kind, span, least, wanted, loose))
+    return tuple(made)
+
+
+def spans(edges: Sequence[datetime]) -> Iterator[Window]:
+    """The windows between neighbouring edges, which are in order."""
+    return (Window(a, b) for a, b in pairwise(edges))
+
+
+def reckon(wish: Wish, supply: Supply, bought: Sequence[Bought]) -> Reckoning | None:
+    """What the choice costs with the cheapest metered hours beside it; None when it does not hold.
+
+    `wish` is fixed in time and does not pause (`reckon_paused` is for one that does).
+    """
+    if not allowed(supply, bought):
+        return None
+    metered: list[Metered] = []
+    least = wanted = Fraction(0)
+    for demand in demands(wish):
+        for span in spans(_edges(demand, bought)):
+            held = _serving(bought, demand.instance_type, span)
+            filled = fill(supply.meters, demand, span, demand.least - held)
+            if filled is None:
+                return None
+            metered += filled
+            least += demand.least * hours(span.duration)
+            wanted += min(demand.wanted, max(held, demand.least)) * hours(span.duration)
+    cost = sum((b.cost for b in bought), Fraction(0)) + sum((m.cost for m in metered), Fraction(0))
+    return Reckoning(cost, joined(metered), least, wanted)
+
+
+def reckon_paused(
+    wish: Wish, supply: Supply, bought: Sequence[Bought], running: Sequence[Window]
+) -> Reckoning | None:
+    """The same for work that may pause, and runs in `running`; None when it pauses too long or runs too
+    little.
+    """
+    whole = wish.end - wish.start
+    if not running or sum((w.duration for w in running), timedelta()) < whole:
+        return None
+    pauses = (b.start - a.end for a, b in pairwise(running))
+    if any(pause < timedelta(0) or pause > wish.most_gap for pause in pauses):
+        return None
+    if running[0].start < wish.start or running[-1].end > (wish.latest_end or wish.end):
+        return None
+    found = [reckon(paused_at(wish, window), supply, bought) for window in running]
+    parts = [part for part in found if part is not None]
+    if len(parts) < len(found):
+        return None
+    fees = sum((b.cost for b in bought), Fraction(0))
+    return Reckoning(
+        sum((p.cost - fees for p in parts), fees),
+        joined([m for p in parts for m in p.metered]),
+        sum((p.least_hours for p in parts), Fraction(0)),
+        sum((p.wanted_hours for p in parts), Fraction(0)),
+    )
+
+
+def paused_at(wish: Wish, window: Window) -> Wish:
+    """The wish, running all through `window` and at no other time."""
+    return wish.moved(window.start - wish.start).lasting(window.duration)
+
+
+def fill(meters: Iterable[Meter], demand: Demand, span: Window, short: int) -> list[Metered] | None:
+    """`short` instances by the cheapest meters; None when they do not suffice."""
+    filled: list[Metered] = []
+    loose = demand.interruptible
+    for meter in by_price(meters, demand.instance_type):
+        if short <= 0:
+            break
+        room = short if meter.unlimited else min(short, meter.limit or 0)
+        if meter.way is Way.SPOT:
+            room = min(room, loose)
+            loose -= room
+        if room:
+            filled.append(Metered(meter, span, room))
+            short -= room
+    return filled if short <= 0 else None
+
+
+def by_price(meters: Iterable[Meter], instance_type: str) -> list[Meter]:
+    """The meters of a type that can be counted on, cheapest first, then by id."""
+    of_type = (m for m in meters if m.instance_type == instance_type and m.counted_on)
+    return sorted(of_type, key=lambda m: (m.hourly.amount, m.id))
+
+
+def joined(metered: Iterable[Metered]) -> tuple[Metered, ...]:
+    """Spans of one meter and one count that follow each other as one, in order of time."""
+    made: list[Metered] = []
+    last: dict[tuple[str, int], int] = {}
+    for use in sorted(metered, key=lambda m: (m.window.start, m.meter.id, m.count)):
+        at = last.get((use.meter.id, use.count))
+        if at is not None and made[at].window.end == use.window.start:
+            made[at] = Metered(use.meter, Window(made[at].window.start, use.window.end), use.count)
+            continue
+        last[(use.meter.id, use.count)] = len(made)
+        made.append(use)
+    return tuple(made)
+
+
+def allowed(supply: Supply, bought: Sequence[Bought]) -> bool:
+    """Whether counts can be had, no confirmed sum is exceeded, and no way's bound is."""
+    for b in bought:
+        whole = b.count == b.candidate.count
+        if not (whole or (b.candidate.divisible and 0 < b.count < b.candidate.count)):
+            return False
+    for way, most in supply.most_by_way:
+        if sum(b.count for b in bought if b.candidate.way is way) > most:
+            return False
+    return not _exceeds_confirmed(supply, bought)
+
+
+def _exceeds_confirmed(supply: Supply, bought: Sequence[Bought]) -> bool:
+    together: dict[tuple[str, str], list[Bought]] = defaultdict(list)
+    for b in bought:
+        for place in places(b.candidate, supply.candidates):
+            together[(b.candidate.instance_type, place)].append(b)
+    return any(_exceeds(members, *key, supply) for key, members in together.items() if len(members) > 1)
+
+
+def _exceeds(members: Sequence[Bought], instance_type: str, place: str, supply: Supply) -> bool:
+    """Whether `members`, which may all be in one place, take more at some instant than a search confirmed."""
+    edges = sorted({e for b in members for w in b.candidate.held for e in (w.start, w.end)})
+    for span in spans(edges):
+        holding = [b for b in members if _within(b.candidate.held, span)]
+        held = sum(b.count for b in holding)
+        # What one of them was found with is confirmed; only beyond that the other searches are looked at.
+        if len(holding) > 1 and held > max(b.candidate.count for b in holding):
+            said = list(_confirmations(supply, instance_type, place, span))
+            inner = {e for w, _ in said for e in (w.start, w.end) if span.contains(e)}
+            for part in spans(sorted(inner | {span.start, span.end})):
+                if held > max((count for w, count in said if w.covers(part)), default=0):
+                    return True
+    return False
+
+
+def _confirmations(
+    supply: Supply, instance_type: str, place: str, span: Window
+) -> Iterator[tuple[Window, int]]:
+    for c in supply.candidates:
+        if c.instance_type == instance_type and place in places(c, supply.candidates):
+            yield from ((w, c.count) for w in c.held if w.overlaps(span))
+    for s in supply.confirmed:
+        if (s.instance_type, s.zone_id) == (instance_type, place) and s.window.overlaps(span):
+            yield s.window, s.count
+
+
+def places(candidate: Candidate, all_of_them: Iterable[Candidate]) -> tuple[str, ...]:
+    """The zones in which a candidate may take capacity: its own, or any of its Region where that is not
+    known.
+    """
+    if candidate.zone_id is not None:
+        return (candidate.zone_id,)
+    known = {c.zone_id for c in all_of_them if c.region == candidate.region and c.zone_id is not None}
+    return (*sorted(known), f"{candidate.region}?")
+
+
+def _within(windows: Sequence[Window], span: Window) -> bool:
+    return any(window.covers(span) for window in windows)
+
+
+def _serving(bought: Sequence[Bought], instance_type: str, span: Window) -> int:
+    return sum(
+        b.count
+        for b in bought
+        if b.candidate.instance_type == instance_type and _within(b.candidate.usable, span)
+    )
+
+
+def _edges(demand: Demand, bought: Sequence[Bought]) -> list[datetime]:
+    window = demand.window
+    inner = {e for b in bought for w in b.candidate.usable for e in (w.start, w.end) if window.contains(e)}
+    return sorted(inner | {window.start, window.end})
