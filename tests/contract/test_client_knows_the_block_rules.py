@@ -47,11 +47,13 @@ def block_fits(wanted: Need, owned: int = 0) -> bool:
 
 
 def refused(**wrong: Any) -> bool:
-    """Whether the client refuses a need before anything is sent: its file, or a block for it."""
+    """Whether no such block is asked for: by the file's reader, the verdict, or as several smaller blocks."""
     try:
-        return not block_fits(need(**wrong))
+        wanted = need(**wrong)
     except NeedError:
         return True
+    asked = block_queries(wanted, wanted.regions, NOW)
+    return not block_fits(wanted) or all(query.count != wanted.count for query in asked)
 
 
 def test_what_aws_sells_may_be_needed(block_rules: dict[str, Any]) -> None:

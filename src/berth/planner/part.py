@@ -176,6 +176,8 @@ def layers(profile: tuple[Level, ...], duration: timedelta) -> tuple[Layer, ...]
     2 instances, and 8 from 48 h on, for 96 h: 2 for all 96 h, and 6 from 48 h to 96 h. Levels that begin at
     `duration` or later are left out; an empty profile has no layers.
     """
+    if not profile:
+        return ()
     inside = [level for level in profile if level.offset < duration]
     ends = [level.offset for level in inside[1:]] + [duration]
     spans = [(level.count, level.offset, end) for level, end in zip(inside, ends, strict=True)]

@@ -7,7 +7,7 @@ durations, types and times.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -59,10 +59,20 @@ class WayVerdict:
 
 
 def verdicts(need: Need, now: datetime, blocks_owned: int = 0) -> tuple[WayVerdict, ...]:
-    """A verdict on each of the six ways, those that fit first, else in the order of `Way`."""
-    case = Case(need, instance_type(need.instance_type), now, blocks_owned)
-    made = [_verdict(way, case) for way in Way]
+    """A verdict on each of the six ways, those that fit first, else in the order of `Way`.
+
+    Where several types would do, a way fits if one of them can be had by it.
+    """
+    cases = []
+    for wanted in need.types:
+        alone = need.as_type(wanted)
+        cases.append(Case(alone, instance_type(alone.instance_type), now, blocks_owned))
+    made = [_kindest([_verdict(way, case) for case in cases]) for way in Way]
     return tuple(sorted(made, key=lambda v: not v.fits))
+
+
+def _kindest(judged: Sequence[WayVerdict]) -> WayVerdict:
+    return next((verdict for verdict in judged if verdict.fits), judged[0])
 
 
 def _verdict(way: Way, case: Case) -> WayVerdict:

@@ -67,18 +67,32 @@ def _type_in_plans(kind: InstanceType) -> Reason | None:
 
 
 def _count_sold(way: Way, case: Case) -> Reason | None:
-    count = case.need.count
-    if way is Way.TRAINING_PLAN and count not in PLAN_COUNTS:
-        return Reason(
-            "counts-are-powers-of-two", True, f"sold in 1, 2, 4, 8, 16, 32 or 64, not {count}", PLANS
-        )
+    count, most = case.need.count, case.need.count_wanted or case.need.count
+    if way is Way.TRAINING_PLAN and not plan_counts_between(count, most):
+        near = [c for c in PLAN_COUNTS if c < count][-1:] + [c for c in PLAN_COUNTS if c > count][:1]
+        asked = str(count) if count == most else f"{count} to {most}"
+        sentence = f"sold in 1, 2, 4, 8, 16, 32 or 64, not {asked}"
+        sentence += f"; nearest {' or '.join(map(str, near))}"
+        return Reason("counts-are-powers-of-two", True, sentence, PLANS)
     if way is Way.CAPACITY_BLOCK and count > BLOCK_COUNT_MAX:
-        sentence = f"a block holds {BLOCK_COUNT_MAX} instances at most, not {count}"
-        return Reason("64-instances-a-block", True, sentence, BLOCKS)
+        sizes = " + ".join(map(str, block_sizes(count)))
+        sentence = f"a block holds {BLOCK_COUNT_MAX} instances at most: several blocks: {sizes}"
+        return Reason("64-instances-a-block", False, sentence, BLOCKS)
     if way is Way.ODCR and count > ODCR_COUNT_MAX:
         sentence = f"a request holds {ODCR_COUNT_MAX} instances at most, not {count}"
         return Reason("1000-instances-an-odcr", True, sentence, ODCRS)
     return None
+
+
+def plan_counts_between(least: int, most: int) -> tuple[int, ...]:
+    """The counts in which training plans are sold, from `least` to `most`, the largest first."""
+    return tuple(count for count in reversed(PLAN_COUNTS) if least <= count <= most)
+
+
+def block_sizes(count: int) -> tuple[int, ...]:
+    """The sizes of the blocks that hold `count` instances together: as few blocks as can be."""
+    whole, rest = divmod(count, BLOCK_COUNT_MAX)
+    return (BLOCK_COUNT_MAX,) * whole + ((rest,) if rest else ())
 
 
 def _blocks_in_all(way: Way, case: Case) -> Reason | None:
@@ -90,12 +104,13 @@ def _blocks_in_all(way: Way, case: Case) -> Reason | None:
 
 
 def _duration_sold(way: Way, case: Case) -> Reason | None:
-    span = case.need.duration
+    span, longest = case.need.duration, case.need.duration_at_most
     if way is Way.TRAINING_PLAN and span > LONGEST:
         return Reason("182-days-at-most", True, "sold for 182 days at most", PLANS)
-    if way is Way.CAPACITY_BLOCK and not ladder.on_ladder(span):
+    if way is Way.CAPACITY_BLOCK and not ladder.steps_between(span, longest):
         near = " or ".join(days(step) for step in ladder.steps_around(span))
-        sentence = f"sold for 1 to 14 days, then by whole weeks to 26: not {days(span)}; nearest {near}"
+        asked = days(span) if span == longest else f"{days(span)} to {days(longest)}"
+        sentence = f"sold for 1 to 14 days, then by whole weeks to 26: not {asked}; nearest {near}"
         return Reason("the-ladder-of-durations", True, sentence, BLOCKS)
     return None
 
