@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Iterator
+from typing import Any
 
 import pytest
 
@@ -26,6 +27,7 @@ AWS_VARIABLES = (
     "AWS_REGION",
     "AWS_DEFAULT_REGION",
     "BERTH_YARD",
+    "BERTH_JOURNAL",
 )
 
 
@@ -40,6 +42,21 @@ def nobodys_account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         patch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(nowhere / "credentials"))
         patch.setenv("AWS_EC2_METADATA_DISABLED", "true")
         yield
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[Any]:
+    """A PostgreSQL server (`postgresql_server.Server`): the one that is given, or one of our own."""
+    from . import postgresql_server
+
+    try:
+        server = postgresql_server.start()
+    except postgresql_server.NoServer as missing:
+        pytest.skip(str(missing))
+    try:
+        yield server
+    finally:
+        server.stop()
 
 
 def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:

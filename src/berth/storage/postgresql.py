@@ -2,7 +2,7 @@
 
 Nothing is lost silently and nothing is done twice: a read is asked once more on a new connection; a write
 whose connection breaks before its commit was not kept, and says so; for one that breaks inside its commit
-the server is asked what became of it (`pg_xact_status`); only where it does not tell, CommitUnknown is raised.
+the server is asked what became of it (`pg_xact_status`), and CommitUnknown is raised where it does not tell.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -46,12 +47,12 @@ class FakeHolders:
 class World:
     """One buyer, one journal, one AWS."""
 
-    def __init__(self, folder: Path, aws: Callable[[FakeClock, Effects], Any] = FakePlans) -> None:
+    def __init__(self, place: Path | str, aws: Callable[[FakeClock, Effects], Any] = FakePlans) -> None:
         self.clock = FakeClock()
         self.effects = Effects()
         self.aws = aws(self.clock, self.effects)
         self.holders = FakeHolders()
-        self.file = folder / "journal.sqlite"
+        self.place = place
         self.warnings: list[str] = []
         self.talk: list[str] = []
         self.spending: list[Spending] = []
@@ -61,7 +62,7 @@ class World:
 
     def open(self) -> Journal:
         """Open the journal as a new process does."""
-        self.journal = open_journal(self.file, "aws", self.effects)
+        self.journal = open_journal(self.place, "aws", self.effects)
         return self.journal
 
     def desk(self) -> Desk:
@@ -103,15 +104,25 @@ class World:
 SELLERS: dict[str, Callable[[FakeClock, Effects], Any]] = {"plans": FakePlans, "blocks": FakeBlocks}
 
 
+@pytest.fixture(params=["sqlite", "postgresql"])
+def new_place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], Path | str]]:
+    """Gives places for journals, each empty and of its own: files, then databases."""
+    if request.param == "sqlite":
+        numbers = count()
+        yield lambda: tmp_path / f"w{next(numbers)}" / "journal.sqlite"
+        return
+    server = request.getfixturevalue("postgresql")
+    with server.journals() as new:
+        yield lambda: server.url(new())
+
+
 @pytest.fixture
-def make_world(tmp_path: Path) -> Iterator[Callable[..., World]]:
+def make_world(new_place: Callable[[], Path | str]) -> Iterator[Callable[..., World]]:
     """Makes worlds, each with a journal of its own: `make_world()`, `make_world("blocks")`."""
     made: list[World] = []
 
     def make(sells: str = "plans") -> World:
-        folder = tmp_path / f"w{len(made)}"
-        folder.mkdir()
-        made.append(World(folder, SELLERS[sells]))
+        made.append(World(new_place(), SELLERS[sells]))
         return made[-1]
 
     yield make

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import sqlite3
 import stat
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 from berth.orders.journal import LostRace, OrderTaken, open_journal
-from berth.orders.journal_file import FilePlace, journal_place
+from berth.orders.journal_file import MIGRATIONS, FilePlace, journal_place
 from berth.orders.order import MOVES, Approval, OrderKey, OrderState, split_order_name
-from berth.storage.sqlite import NewerSchema
+from berth.storage.migrations import NewerSchema, head_of, migrations
 
 KEY = OrderKey("111122223333", "eval", 1)
 
@@ -21,6 +23,16 @@ KEY = OrderKey("111122223333", "eval", 1)
 def intend(world: Any, journal: Any, key: OrderKey = KEY) -> Any:
     """Commit an intent for the approved offer."""
     return journal.intend(key, Approval(world.approved), intent_id="i1", holder="p1", now=world.clock.now())
+
+
+def set_version(place: Path | str, version: int) -> None:
+    """Say that a program of that schema has written the journal."""
+    if isinstance(place, Path):
+        with closing(sqlite3.connect(place)) as db:
+            db.execute(f"PRAGMA user_version={version}")
+        return
+    with psycopg.connect(place) as server:
+        server.execute("UPDATE berth.schema_version SET version = %s", (version,))
 
 
 def test_the_folder_is_private(tmp_path: Path) -> None:
@@ -45,7 +57,7 @@ def test_a_plan_remembered_twice_keeps_the_newest(world: Any) -> None:
 
 def test_only_one_intent_wins(world: Any) -> None:
     """Two processes on one file: the second is told that the order is taken."""
-    second = open_journal(world.file, "aws")
+    second = open_journal(world.place, "aws")
     intend(world, world.journal)
     with pytest.raises(OrderTaken) as caught:
         intend(world, second)
@@ -79,7 +91,7 @@ def test_a_move_that_the_table_lacks_is_refused(world: Any) -> None:
 def test_realms_never_meet(world: Any) -> None:
     """An order of a rehearsal is not there for AWS, and the other way round."""
     intend(world, world.journal)
-    yard = open_journal(world.file, "http://127.0.0.1:4599")
+    yard = open_journal(world.place, "http://127.0.0.1:4599")
     assert yard.order(KEY) is None
     assert yard.orders(KEY.account) == ()
     intend(world, yard)
@@ -89,14 +101,10 @@ def test_realms_never_meet(world: Any) -> None:
 def test_a_newer_schema_is_refused(world: Any) -> None:
     """An older program does not touch a newer journal."""
     world.journal.close()
-    with sqlite3.connect(world.file) as db:
-        version = db.execute("PRAGMA user_version").fetchone()[0]
-    with sqlite3.connect(world.file) as db:
-        db.execute("PRAGMA user_version=99")
-    with pytest.raises(NewerSchema):
-        open_journal(world.file, "aws")
-    with sqlite3.connect(world.file) as db:
-        db.execute(f"PRAGMA user_version={version}")
+    set_version(world.place, 99)
+    with pytest.raises(NewerSchema, match="99 is newer than this program knows"):
+        open_journal(world.place, "aws")
+    set_version(world.place, head_of(migrations(MIGRATIONS)))
     world.open()
 
 

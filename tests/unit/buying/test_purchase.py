@@ -247,18 +247,17 @@ def test_an_immediate_offer_at_another_rate_moved(shopper: Any) -> None:
     assert "hourly rate moved" in caught.value.message
 
 
-def test_a_look_alike_goes_to_a_person(world: Any) -> None:
+def test_a_look_alike_goes_to_a_person(world: Any, make_world: Any) -> None:
     """Our name without our mark is not ours: nothing is bought, nothing adopted."""
     bought = world.buy()
     world.aws.tags[bought.order.reservation_arn] = {}
-    other = type(world)(world.file.parent.parent)
+    other = make_world()
     other.aws = world.aws
     with pytest.raises(BerthError) as caught:
         other.buy()
     assert caught.value.exit_code is ExitCode.DECISION_NEEDED
     assert caught.value.spent.spent is Spent.NOTHING
     assert len(world.aws.ledger) == 1
-    other.journal.close()
 
 
 def test_a_look_alike_found_in_doubt_is_disputed(shopper: Any, crash: type[BaseException]) -> None:
