@@ -171,7 +171,7 @@ class Journal:
         offer = approval.offer
         if offer.fee is None or offer.offering_id is None:
             raise ValueError("an offer without a fee or an id cannot be bought")
-        with self._commit("intend") as db:
+        with self._commit("intend"):
             order = self.order(key)
             if order is not None and OrderState.BUYING not in MOVES[order.state]:
                 raise OrderTaken(order)
@@ -369,7 +369,7 @@ class Journal:
     def _open(
         self, order: Order | None, key: OrderKey, to: OrderState, approval: Approval, now: datetime
     ) -> int:
-        """Make the order, or move the one there is to `to` with what is approved now; its attempt's number."""
+        """Make the order, or move the one there is, with what is approved now; the new attempt's number."""
         if order is None:
             self._insert_order(key, to, approval, now)
             return 1
