@@ -78,12 +78,13 @@ def ask_places(
     local_zones: bool = True,
     kept: Kept | None = None,
     paces: Mapping[str, Pacer] | None = None,
+    listener: Listener | None = None,
 ) -> Plan:
     """Ask every place about `need`; what was heard goes into the history, or a word says why it does not.
 
-    `kept` and `paces` are for one who asks again and again (None: opened here, and closed).
+    `kept`, `paces` and `listener` are for one who asks again and again (None: made here, and closed).
     """
-    aloud = Aloud(output, door.clock, len(door.regions))
+    aloud = listener or Aloud(output, door.clock, len(door.regions))
     mine = kept or open_kept(output, door)
     try:
         return survey(door, need, aloud, memory=mine, local_zones=local_zones, paces=paces)

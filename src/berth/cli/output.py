@@ -94,6 +94,10 @@ class Output:
             self._stderr.write(f"\r{plain(text, WIDTH - 1):<{WIDTH - 1}}{chr(10) if last else ''}")
             self._stderr.flush()
 
+    def bell(self) -> str:
+        """What makes a terminal ring; '' where there is none."""
+        return "\a" if self.talks_to_terminal() else ""
+
     def can_ask(self) -> bool:
         """Whether a person sits at both ends: without a terminal nothing is asked."""
         return self._stdin.isatty() and self._stderr.isatty()

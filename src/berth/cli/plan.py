@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -47,6 +47,19 @@ def plan(
     time_zone: Annotated[
         Text, typer.Option("--time-zone", help="Zone of local times: Europe/Berlin.")
     ] = None,
+    zones: Annotated[
+        str, typer.Option("--zones", help="`regional` leaves out what is on sale in Local Zones.")
+    ] = "all",
+    wait_until: Annotated[
+        Text, typer.Option("--wait-until", metavar="DATE", help="Ask again until something fits, or DATE.")
+    ] = None,
+    max_total: Annotated[
+        Text, typer.Option("--max-total", metavar="AMOUNT", help="With --wait-until: the most in all.")
+    ] = None,
+    notify: Annotated[
+        list[str] | None,
+        typer.Option("--notify", metavar="URL", help="With --wait-until: whom to tell, once; repeatable."),
+    ] = None,
     ways: Annotated[bool, typer.Option("--ways", help="Show every way's rules, sources and terms.")] = False,
     profile: Profile = None,
     as_json: Json = False,
@@ -62,41 +75,94 @@ def plan(
             "utilisation": utilisation, "time_zone": time_zone, "platform": platform,
         },
     )  # fmt: skip
-    door, made = plan_typed(output, typed, profile=profile)
-    output.document(made.to_json())
-    if as_json:
-        output.talk(door.identity.header())
-    output.answer(_text(door, made, ways=ways))
+    asking = Asking(profile, local_zones=_local_zones(zones), ways=ways)
+    if wait_until is not None:
+        return _wait(output, typed, asking, (wait_until, max_total or "", tuple(notify or ())))
+    if max_total or notify:
+        raise BerthError(ExitCode.USAGE, "--max-total and --notify are for --wait-until", "berth plan --help")
+    try:
+        door, opened = opened_for(output, typed, profile=profile)
+    except BerthError as problem:
+        from berth.cli.plan_offline import answer_offline
+
+        raise answer_offline(output, typed, problem, ways=ways) from None
+    made = plan_need(output, door, opened, local_zones=asking.local_zones)
+    _show(output, door, made, ways=ways)
     return _end(made)
 
 
-def plan_typed(output: Output, typed: TypedNeed, *, profile: str | None) -> tuple[Door, Plan]:
-    """Read the need, open the door, ask every place, and remember the plan for `berth buy`.
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """How places are asked, and what is shown: `local_zones` False leaves those out."""
+
+    profile: str | None
+    local_zones: bool
+    ways: bool
+
+
+def _local_zones(zones: str) -> bool:
+    if zones not in {"all", "regional"}:
+        raise BerthError(ExitCode.USAGE, f"--zones {zones}: there are all and regional", "berth plan --help")
+    return zones == "all"
+
+
+def _wait(
+    output: Output, typed: TypedNeed, asking: Asking, typed_wish: tuple[str, str, tuple[str, ...]]
+) -> int:
+    """Ask again until something fits, and end with its plan."""
+    from berth.cli.plan_wait import Wish, not_found, wait_for_offer
+
+    wish = Wish(*typed_wish)
+    door, waited = wait_for_offer(
+        output, typed, wish,
+        profile=asking.profile, local_zones=asking.local_zones, remember=remember_plan,
+    )  # fmt: skip
+    if waited is None:
+        return ExitCode.DONE
+    _show(output, door, waited.plan, ways=asking.ways)
+    if waited.found is None and waited.plan.reuse is None:
+        raise not_found(waited, wish)
+    return ExitCode.DONE
+
+
+def _show(output: Output, door: Door, made: Plan, *, ways: bool) -> None:
+    output.document(made.to_json())
+    if output.as_json:
+        output.talk(door.identity.header())
+    output.answer(_text(door, made, ways=ways))
+
+
+def opened_for(output: Output, typed: TypedNeed, *, profile: str | None) -> tuple[Door, Need]:
+    """Read the need and open the door.
 
     The need is checked in full before anything is sent, and once more against the clock of the world that
     was reached. Raises BerthError or SettingsError.
     """
     draft = typed.draft()
     door = enter(output, profile=profile, regions=draft.regions, quiet=True)
-    need = replace(typed.read(door.clock.now()), regions=door.regions)
-    made = plan_need(output, door, need)
-    return door, made
+    return door, replace(typed.read(door.clock.now()), regions=door.regions)
 
 
 def plan_need(output: Output, door: Door, need: Need, *, local_zones: bool = True) -> Plan:
     """Ask every place about `need` and remember the plan, so that `berth buy NAME#1` finds it."""
+    from berth.cli.asking import ask_places
+
+    made = ask_places(output, door, need, local_zones=local_zones)
+    remember_plan(door, need, made)
+    return made
+
+
+def remember_plan(door: Door, need: Need, made: Plan) -> None:
+    """Write the plan into the journal. Raises BerthError."""
     import os
     from contextlib import closing
 
-    from berth.cli.asking import ask_places
     from berth.orders.journal import journal_place, open_journal
 
-    made = ask_places(output, door, need, local_zones=local_zones)
     with journal_trouble():
         place = journal_place(os.environ)
     with journal_trouble(place), closing(open_journal(place, door.identity.realm)) as journal:
         journal.remember_plan(door.identity.account, need.name, made.to_json(), made.made_at)
-    return made
 
 
 def _text(door: Door, made: Plan, *, ways: bool) -> str:

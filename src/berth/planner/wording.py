@@ -56,6 +56,7 @@ def plan_text(plan: Plan, header: str) -> str:
         # What is owned comes first; the handle of what could be bought beside it stands in its line.
         lines += [] if plan.reuse else _buy_lines(plan, best)
     lines += notes(plan)
+    lines += [line for note in plan.notes for line in hung(note, "NOTE")]
     return "\n".join(line.rstrip() for line in lines)
 
 

@@ -25,6 +25,7 @@ from berth.sources.on_demand import on_demand_rates
 from berth.sources.owned import owned_plans, owned_reservations
 from berth.sources.pacing import BLOCK_SEARCH, Pacer
 from berth.sources.pricing import HOME
+from berth.sources.published import gap_note
 from berth.sources.sagemaker_prices import sagemaker_rates
 from berth.sources.spot import spot_rates
 from berth.sources.spot_scores import spot_scores
@@ -276,7 +277,9 @@ class _Survey:
         """The plan from all that was heard; what was not is said."""
         named = [replace(rate, instance_type=self._name(rate)) for rate in self.rates]
         self.memory.end(self._sent(), named, self.door.clock.now())
-        return self._plan((*self.answers, *self._unheard()), (*self.owned, *self._unread()))
+        made = self._plan((*self.answers, *self._unheard()), (*self.owned, *self._unread()))
+        gap = gap_note(made.best.offer, made.made_at.date()) if made.best is not None else ""
+        return replace(made, notes=(*made.notes, gap)) if gap else made
 
     def _name(self, rate: HourlyRate) -> str:
         return rate.instance_type or self.need.instance_type
