@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from decimal import Decimal
 
 from berth.facts.instance_types import instance_type
 from berth.facts.list_prices import highest_hourly
 from berth.facts.regions import region, regions_near
+from berth.planner.cares import cares
 from berth.planner.cost import (
     HourlyRate,
     OfferCost,
@@ -20,13 +20,13 @@ from berth.planner.cost import (
     pay_as_you_go,
 )
 from berth.planner.fit import misfits
-from berth.planner.need import Need
-from berth.planner.offers import Offer, PlaceAnswer, PlaceOutcome, Query, hours_of, reclaim_before_end
+from berth.planner.need import Goal, Need
+from berth.planner.offers import Offer, PlaceAnswer, PlaceOutcome, Query, reclaim_before_end
 from berth.planner.owned import OwnedAnswer, blocks_owned, owned_choices
 from berth.planner.plan import Choice, Plan, Rejected
+from berth.planner.preference import preference
 from berth.planner.surcharge import OsRate
 from berth.planner.verdicts import WayVerdict, verdicts
-from berth.terms.durations import spoken
 from berth.terms.money import Money
 from berth.terms.ways import Target, Way
 
@@ -55,9 +55,7 @@ def make_plan(
     heard = tuple(sorted(answers, key=_order_of_answers))
     has = tuple(sorted(owned, key=lambda a: (a.way.value, a.region)))
     judged = verdicts(need, now, blocks_owned(has))
-    floor = _floor(need, rates := tuple(rates))
-    usable_rates = _plausible(rates, floor)
-    priced = _Prices(usable_rates, {(r.region, r.platform): r for r in os_rates}, floor)
+    priced = _prices(need, tuple(rates), os_rates)
     may = {v.way for v in judged if v.fits}
     ranked, rejected = _sort_offers(need, heard, priced, now, may)
     choices = tuple(
@@ -65,8 +63,8 @@ def make_plan(
             number=number,
             offer=offer,
             cost=cost,
-            reasons=_reasons(need, judged),
-            cares=_cares(need, offer, cost),
+            reasons=_reasons(need, judged, best=number == 1),
+            cares=cares(need, offer, cost),
         )
         for number, (offer, cost) in enumerate(ranked, start=1)
     )
@@ -78,7 +76,7 @@ def make_plan(
         answers=heard,
         choices=choices,
         rejected=rejected,
-        pay_as_you_go=_pay_lines(need, choices, judged, usable_rates),
+        pay_as_you_go=_pay_lines(need, choices, judged, priced.rates),
         verdicts=judged,
         incomplete=any(not a.is_complete for a in heard)
         or any(a.trouble for a in has)
@@ -91,11 +89,29 @@ def make_plan(
 
 @dataclass(frozen=True, slots=True)
 class _Prices:
-    """What offers are compared with."""
+    """What offers are compared with; rates and fees name their type."""
 
     rates: tuple[HourlyRate, ...]
-    os_rates: Mapping[tuple[str, str], OsRate]
-    floor: Money | None
+    os_rates: Mapping[tuple[str, str, str], OsRate]
+    floors: Mapping[str, Money | None]
+
+    def cost(self, need: Need, offer: Offer) -> OfferCost:
+        kind = instance_type(offer.instance_type)
+        return cost_of(
+            offer,
+            kind.accelerator_count if kind else None,
+            _rate_for(need, offer, self.rates),
+            self.floors.get(offer.instance_type),
+            self.os_rates.get((offer.region, offer.platform, offer.instance_type)),
+        )
+
+
+def _prices(need: Need, rates: tuple[HourlyRate, ...], os_rates: Iterable[OsRate]) -> _Prices:
+    first = need.instance_type
+    named = [replace(rate, instance_type=rate.instance_type or first) for rate in rates]
+    floors = {t.instance_type: _floor(t.instance_type, named) for t in need.types}
+    fees = {(r.region, r.platform, r.instance_type or first): r for r in os_rates}
+    return _Prices(_plausible(need, named, floors), fees, floors)
 
 
 def _order_of_answers(answer: PlaceAnswer) -> tuple[object, ...]:
@@ -108,15 +124,26 @@ def _order_of_answers(answer: PlaceAnswer) -> tuple[object, ...]:
     )
 
 
-def _plausible(rates: Sequence[HourlyRate], floor: Money | None) -> tuple[HourlyRate, ...]:
+def _plausible(
+    need: Need, rates: Sequence[HourlyRate], floors: Mapping[str, Money | None]
+) -> tuple[HourlyRate, ...]:
     """The rates in a fixed order, zero and implausible ones made unknown (field fault 17)."""
-    ordered = sorted(rates, key=lambda r: (list(Way).index(r.way), r.region, r.component, r.zone_id or ""))
-    return tuple(replace(rate, hourly=known_or_none(rate.hourly, floor)) for rate in ordered)
+    order = {wanted.instance_type: place for place, wanted in enumerate(need.types)}
+    ordered = sorted(
+        (rate for rate in rates if rate.instance_type in order),
+        key=lambda r: (
+            list(Way).index(r.way), r.region, r.component, r.zone_id or "", order[r.instance_type]
+        ),
+    )  # fmt: skip
+    return tuple(
+        replace(rate, hourly=known_or_none(rate.hourly, floors.get(rate.instance_type))) for rate in ordered
+    )
 
 
-def _floor(need: Need, rates: Sequence[HourlyRate]) -> Money | None:
-    known = [r.hourly for r in rates if r.way is Way.ON_DEMAND and r.hourly is not None]
-    listed = highest_hourly(need.instance_type)
+def _floor(kind: str, rates: Sequence[HourlyRate]) -> Money | None:
+    of_kind = (r for r in rates if r.way is Way.ON_DEMAND and r.instance_type == kind)
+    known = [r.hourly for r in of_kind if r.hourly is not None]
+    listed = highest_hourly(kind)
     if listed is not None:
         known.append(listed)
     return floor_from(max(known, key=lambda m: m.amount)) if known else None
@@ -125,8 +152,6 @@ def _floor(need: Need, rates: Sequence[HourlyRate]) -> Money | None:
 def _sort_offers(
     need: Need, answers: Sequence[PlaceAnswer], prices: _Prices, now: datetime, may: Set[Way]
 ) -> tuple[list[tuple[Offer, OfferCost]], tuple[Rejected, ...]]:
-    kind = instance_type(need.instance_type)
-    accelerators = kind.accelerator_count if kind else None
     fitting: list[tuple[Offer, OfferCost]] = []
     rejected: list[Rejected] = []
     for offer in _each_once(offer for answer in answers for offer in answer.offers):
@@ -136,10 +161,8 @@ def _sort_offers(
         if against:
             rejected.append(Rejected(offer, against))
             continue
-        rate = _rate_for(need, offer.region, prices.rates)
-        os_rate = prices.os_rates.get((offer.region, offer.platform))
-        fitting.append((offer, cost_of(offer, accelerators, rate, prices.floor, os_rate)))
-    fitting.sort(key=lambda pair: _preference(need, *pair))
+        fitting.append((offer, prices.cost(need, offer)))
+    fitting.sort(key=lambda pair: preference(need, *pair))
     rejected.sort(key=lambda r: (r.offer.paid_window.start, r.offer.region, r.offer.offering_id or ""))
     return fitting, tuple(rejected)
 
@@ -160,44 +183,32 @@ def _each_once(offers: Iterable[Offer]) -> Iterator[Offer]:
         yield offer
 
 
-def _preference(need: Need, offer: Offer, cost: OfferCost) -> tuple[object, ...]:
-    """Known totals first, then known fees, then cheap, then what needs no opt-in, early, long, then the
-    Regions as the need names them. The rest of the key makes the order total.
-    """
-    return (
-        cost.total is None,
-        cost.fee is None,
-        cost.total.currency if cost.total else "",
-        cost.total.amount if cost.total else Decimal(0),
-        any(s.zone_type == "local-zone" for s in offer.segments),
-        offer.paid_window.start,
-        -cost.usable,
-        need.regions.index(offer.region) if offer.region in need.regions else len(need.regions),
-        offer.region,
-        offer.zones,
-        offer.offering_id or "",
-    )
-
-
 def on_demand_way(need: Need) -> Way:
     """The way without reservation that can hold what the need will run."""
     return Way.ON_DEMAND if need.target is Target.INSTANCES else Way.SAGEMAKER_ON_DEMAND
 
 
-def _rate_for(need: Need, region: str, rates: Sequence[HourlyRate]) -> HourlyRate | None:
-    way = on_demand_way(need)
-    return next((r for r in rates if r.way is way and r.region == region and r.hourly), None)
+def _rate_for(need: Need, offer: Offer, rates: Sequence[HourlyRate]) -> HourlyRate | None:
+    way, kind = on_demand_way(need), offer.instance_type
+    here = (r for r in rates if r.way is way and r.region == offer.region and r.instance_type == kind)
+    return next((rate for rate in here if rate.hourly), None)
 
 
 def _pay_lines(
     need: Need, choices: Sequence[Choice], judged: Sequence[WayVerdict], rates: Sequence[HourlyRate]
 ) -> tuple[PayAsYouGo, ...]:
     """What the ways without reservation that fit would cost for the best choice's usable time."""
-    kind = instance_type(need.instance_type)
-    accelerators = kind.accelerator_count if kind else None
-    span = choices[0].cost.usable if choices else _usable_of_need(need)
+    best = choices[0] if choices else None
+    span = best.cost.usable if best else _usable_of_need(need)
     fitting = {v.way for v in judged if v.fits} & _LIST_WAYS
-    lines = [pay_as_you_go(r, need.count, span, accelerators) for r in rates if r.way in fitting]
+    lines = []
+    for rate in rates:
+        wanted = need.type_count(rate.instance_type)
+        if rate.way not in fitting or wanted is None:
+            continue
+        count = best.offer.count if best and best.offer.instance_type == rate.instance_type else wanted.count
+        kind = instance_type(rate.instance_type)
+        lines.append(pay_as_you_go(rate, count, span, kind.accelerator_count if kind else None))
     return tuple(sorted(lines, key=lambda line: line.total is None))
 
 
@@ -205,18 +216,24 @@ def _usable_of_need(need: Need) -> timedelta:
     return max(need.duration - reclaim_before_end(need.target.value), timedelta(0)) or need.duration
 
 
-def _reasons(need: Need, judged: Sequence[WayVerdict]) -> tuple[str, ...]:
+def _reasons(need: Need, judged: Sequence[WayVerdict], *, best: bool) -> tuple[str, ...]:
     holds = _HOLDS[need.target]
     ways = [v.way for v in judged if v.fits]
     promise = [w for w in ways if w in {Way.TRAINING_PLAN, Way.CAPACITY_BLOCK}]
     what = "a plan" if Way.TRAINING_PLAN in promise else "a block"
+    goal = (f"the {_GOALS[need.goal]}",) if best and need.is_range else ()
     if need.start is not None:
         fixed = f"the start is fixed, and of the ways that can {holds} only {what} promises it"
-        return (f"{fixed} (on-demand may say no on the day)",)
+        return (*goal, f"{fixed} (on-demand may say no on the day)")
     moves = "the start may move, so on-demand can be tried first and costs nothing while it says no"
-    return (f"of the ways that can {holds} only {what} promises a time; {moves}",)
+    return (*goal, f"of the ways that can {holds} only {what} promises a time; {moves}")
 
 
+_GOALS = {
+    Goal.SHORTEST: "shortest that meets the need",
+    Goal.LONGEST: "longest that the budget pays",
+    Goal.CHEAPEST: "cheapest for a usable hour",
+}
 _HOLDS = {
     Target.ENDPOINT: "host an endpoint",
     Target.TRAINING_JOB: "run a training job",
@@ -224,66 +241,6 @@ _HOLDS = {
     Target.STUDIO_APPS: "hold Studio apps",
     Target.INSTANCES: "hold instances",
 }
-
-
-def _cares(need: Need, offer: Offer, cost: OfferCost) -> tuple[str, ...]:
-    found = [
-        _active_first(need),
-        _reclaim(offer),
-        _parts(offer),
-        "It starts at once: each later minute moves the start and the fee." if offer.starts_at_once else "",
-        "Its zone id is not known." if any(s.zone_id is None for s in offer.segments) else "",
-        f"Its price is unknown: {cost.doubt}." if cost.doubt else "",
-        _local_zone(offer),
-        _image(need),
-        _utilisation(need, offer, cost),
-    ]
-    return tuple(sentence for sentence in found if sentence)
-
-
-def _active_first(need: Need) -> str:
-    what = {Target.ENDPOINT: "endpoint", Target.STUDIO_APPS: "Studio app"}.get(need.target)
-    return f"{what} can be created only once Active: start-up eats paid time." if what else ""
-
-
-def _reclaim(offer: Offer) -> str:
-    early = reclaim_before_end(offer.target)
-    last = offer.segments[-1].window.end - early
-    noun = "instance" if offer.count == 1 else "instances"
-    minutes = early // timedelta(minutes=1)
-    return f"AWS takes the {noun} from {last:%H:%M}Z, {minutes} min before the paid end."
-
-
-def _local_zone(offer: Offer) -> str:
-    names = [s.zone_name or "" for s in offer.segments if s.zone_type == "local-zone"]
-    return f"It is in Local Zone {names[0]}: opt in to it and have a subnet there first." if names else ""
-
-
-def _image(need: Need) -> str:
-    """A block is paid and idle while somebody looks for an image: it is better known before."""
-    launch = need.launch
-    if need.target is not Target.INSTANCES or (launch and (launch.image or launch.template)):
-        return ""
-    return "No image is named yet: have one for `berth launch --image`, or [launch] in the need."
-
-
-def _parts(offer: Offer) -> str:
-    if len(offer.segments) == 1:
-        return ""
-    off = spoken(sum((gap.duration for gap in offer.gaps), timedelta()))
-    return f"It comes in {len(offer.segments)} parts, {off} off between them: checkpoint."
-
-
-def _utilisation(need: Need, offer: Offer, cost: OfferCost) -> str:
-    even = cost.break_even
-    if need.utilisation is None or even is None or even.rate.hourly is None or cost.total is None:
-        return ""
-    hours = hours_of(cost.usable) * need.utilisation
-    other = (even.rate.hourly * (hours * offer.count)).rounded()
-    share = f"{need.utilisation * 100:.0f} %"
-    if other > cost.total:
-        return f"Used {share} of the time it saves {(other - cost.total).rounded()} against on-demand."
-    return f"Used {share} of the time it costs {(cost.total - other).rounded()} more than on-demand."
 
 
 def places_asked(plan: Plan) -> tuple[int, int]:

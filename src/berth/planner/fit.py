@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
+from berth.planner.framework.limits import BLOCK_COUNT_MAX
 from berth.planner.need import Need
 from berth.planner.offers import Offer
 from berth.terms.durations import spoken
@@ -29,8 +30,16 @@ def _target(offer: Offer, need: Need, now: datetime) -> str:
 
 def _type_and_count(offer: Offer, need: Need, now: datetime) -> str:
     for segment in offer.segments:
-        if segment.instance_type != need.instance_type or segment.count != need.count:
-            return f"holds {segment.count} x {segment.instance_type}"
+        wanted = need.type_count(segment.instance_type)
+        if wanted is not None and wanted.count <= segment.count <= wanted.wanted:
+            continue
+        holds = f"holds {segment.count} x {segment.instance_type}"
+        if wanted is None or segment.count > wanted.wanted:
+            return holds
+        if need.profile:
+            return f"{holds}, less than the peak of {wanted.count}: one layer of the profile"
+        several = ": one of several" if wanted.count > BLOCK_COUNT_MAX else ""
+        return f"{holds} of the {wanted.count} wanted{several}"
     return ""
 
 
@@ -69,11 +78,14 @@ def _length(offer: Offer, need: Need, now: datetime) -> str:
 
 
 def _gaps(offer: Offer, need: Need, now: datetime) -> str:
-    # SageMaker moves a training job from one part to the next; nothing else survives a gap.
-    if not offer.gaps or need.target is Target.TRAINING_JOB:
+    if not offer.gaps:
         return ""
     longest = max(gap.duration for gap in offer.gaps)
-    return f"comes in {len(offer.segments)} parts with a gap of {spoken(longest)}"
+    said = f"comes in {len(offer.segments)} parts with a gap of {spoken(longest)}"
+    if need.gap_at_most is not None:
+        return f"{said}, over the {spoken(need.gap_at_most)} allowed" if longest > need.gap_at_most else ""
+    # SageMaker moves a training job from one part to the next; nothing else survives a gap.
+    return "" if need.target is Target.TRAINING_JOB else said
 
 
 def _budget(offer: Offer, need: Need, now: datetime) -> str:

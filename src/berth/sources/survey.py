@@ -231,7 +231,8 @@ class _Survey:
                 bare = kind.removeprefix("ml.")
                 hourly, fees = on_demand_rates(pricing, bare, need.platform, door.regions, today)
                 managed = sagemaker_rates(pricing, kind, need.target, door.regions, today)
-                hand_over(Rates(self._of(kind, (*hourly, *managed)), fees))
+                named = tuple(replace(fee, instance_type=kind) for fee in fees)
+                hand_over(Rates(self._of(kind, (*hourly, *managed)), named))
 
         return lane
 
