@@ -144,6 +144,8 @@ def _adopted(desk: Desk, key: OrderKey, approval: Approval, sighting: Sighting) 
                 desk.warn("AWS does not show what was paid; the order holds the offer's fee of now")
             approval = replace(approval, offer=fitted(approval.offer, seen))
             return desk.journal.adopt(key, approval, seen=seen.to_json(), now=now)
+        if order.state not in UNSETTLED:  # another process of this journal has written it down meanwhile
+            return order
         return desk.journal.settle(
             order, OrderState.BOUGHT, now=now, detail="found with our mark", arn=seen.arn, fee=seen.fee
         )
