@@ -1,4 +1,4 @@
-"""Replay one seed of the simulation and print its trace: `python tests/simulation/replay_exactly_once.py --seed 17`."""
+"""Replay one seed of the simulation and print its trace: `replay_exactly_once.py --seed 17`."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""The one clock of a command: this machine's, or the yard's where a yard tells its own."""
+"""The one clock of a command: the service's, which it tells with each answer; this machine's before that."""
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
 
 from berth.terms.clock import Clock
 from berth.terms.instants import parse_instant
@@ -11,19 +12,23 @@ from berth.terms.outcomes import BerthError, ExitCode
 HEADER = "x-yard-time"
 # A yard whose time differs by no more than this from ours runs on real time.
 _REAL = timedelta(seconds=5)
+# `Date` has whole seconds and has been under way: what differs by no more than this agrees.
+_AGREES = timedelta(seconds=3)
 
 
 class FollowingClock:
-    """A clock that follows the header `x-yard-time` of the answers that it is shown.
+    """A clock that follows what answers tell: the header `x-yard-time` of a yard, else HTTP's `Date`.
 
-    Until a yard has told its time, and where the yard runs on real time, `now` is the machine's. A yard's
-    simulated clock moves only when somebody moves it, so between two answers `now` stands still; `elapsed`
-    and `sleep` are always real.
+    By `Date` it corrects the machine's clock, which may be minutes off: what AWS shows late is late on AWS's
+    clock, and journals are shared by machines that do not agree. Until an answer has told anything `now` is
+    the machine's. A yard's simulated clock moves only when somebody moves it, so between two answers `now`
+    stands still; `elapsed` and `sleep` are always real.
     """
 
     def __init__(self, real: Clock) -> None:
         self._real = real
         self._told: datetime | None = None
+        self._off = timedelta(0)
 
     @property
     def told(self) -> datetime | None:
@@ -46,9 +51,23 @@ class FollowingClock:
         # Answers may be heard out of order; a yard's clock never goes back.
         self._told = told if self._told is None else max(self._told, told)
 
+    def hear_date(self, header: str) -> None:
+        """Take the service's time from the header `Date` of an answer; one that cannot be read tells nothing."""
+        try:
+            told = parsedate_to_datetime(header)
+        except ValueError:
+            return
+        if told.tzinfo is None:  # `-0000`: not said where
+            told = told.replace(tzinfo=UTC)
+        off = told - self._real.now()
+        if abs(off - self._off) > _AGREES:
+            self._off = off if abs(off) > _AGREES else timedelta(0)
+
     def now(self) -> datetime:
         """The present on the clock that is followed."""
-        return self._told if self._told is not None and self.is_simulated else self._real.now()
+        if self._told is not None and self.is_simulated:
+            return self._told
+        return self._real.now() + self._off
 
     def real_now(self) -> datetime:
         """The machine's own present, by which signatures are made and judged, also in a rehearsal."""

@@ -145,7 +145,7 @@ def _not_found(desk: Desk, order: Order, look: Look) -> Order:
         }[order.state]
         order = desk.journal.settle(order, OrderState.UNKNOWN, now=look.began_at, detail=why)
     order = desk.journal.look(order, look)
-    if known_absent(order.looks):
+    if order.state is OrderState.UNKNOWN and known_absent(order.looks):
         return desk.journal.settle(
             order, OrderState.REFUSED, now=look.ended_at, detail="not seen in complete looks over 6 minutes"
         )

@@ -1,1 +1,1 @@
-"""Both halves of Berth in one process: simulated clock, store and wire, faults from a seed (docs/internals/simulation.md)."""
+"""Both halves of Berth in one process: simulated clock, store and wire, troubles from a seed."""

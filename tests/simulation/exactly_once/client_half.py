@@ -100,13 +100,14 @@ class Process:
         keys: tuple[str, str],
         account: str,
         effects: Effects,
+        slot: int,
         exchange: Callable[[str, Any], Any],
         ids: IdSource,
     ) -> None:
         self.machine = machine
         self.effects = effects
         self.name = effects.name
-        self.clients: WiredClients = clients_of(machine.number, *keys)
+        self.clients: WiredClients = clients_of(slot, *keys)
         clock = FollowingClock(machine.clock)
         self.clients.lend(clock, exchange, lambda operation: effects(f"wire {operation}:answered"))
         self._out, self._err = io.StringIO(), io.StringIO()

@@ -12,8 +12,9 @@ from berth.terms.instants import parse_instant
 from berth.terms.ways import Way
 from berth.yard.faults import FaultKind
 
+from .baton import Baton
 from .books import sales
-from .client_half import Ended, Machine
+from .client_half import Ended
 from .settling import bought, settle
 from .troubles import Script
 from .verbs import WORK, Wish, buy, clean, plan_for, show
@@ -21,13 +22,17 @@ from .world import Weather, World, world
 
 WAYS = (Way.TRAINING_PLAN, Way.CAPACITY_BLOCK)
 EFFECTS = 26
-"""Troubles fall among the first so many effects of a run: as many as an undisturbed purchase has, and more."""
+"""Troubles fall among the first so many effects of a run: an undisturbed purchase has two less."""
 WORK_SHARE = 0.15
+AT_ONCE_SHARE = 0.12
+OFF_S = (0, 0, 1, -7, 120, -120, 290, -290)
+"""How wrong clocks are, in seconds: SageMaker refuses signatures from five minutes on."""
+PAID = ("CreateTrainingPlan", "PurchaseCapacityBlock")
 
 
 @dataclass(slots=True)
 class Tally:
-    """What became of seeds: intents, runs, kills, purchases, how runs ended, and which troubles came where."""
+    """What became of seeds: intents, runs, purchases, how runs ended, troubles, and where they came."""
 
     intents: int = 0
     runs: int = 0
@@ -50,10 +55,10 @@ def weather(chance: random.Random) -> Weather:
     """What holds for a whole seed."""
     machines = chance.choice((1, 1, 1, 2, 2))
     return Weather(
-        off=tuple(timedelta(seconds=chance.choice((0, 0, 1, -7, 120, -120, 290, -290))) for _ in range(machines)),
+        off=tuple(timedelta(seconds=chance.choice(OFF_S)) for _ in range(machines)),
         shared=chance.random() < 0.5,
         tells_time=machines == 1 and chance.random() < 0.2,
-    )  # fmt: skip
+    )
 
 
 def play(seed: int, intents: int = 3) -> tuple[Tally, list[str]]:
@@ -86,9 +91,12 @@ def _intent(made: World, chance: random.Random, wish: Wish, tally: Tally) -> Non
         made.run(plan_for(wish), wish.name, machine=machine)
     _spoil(made, chance)
     for _ in range(chance.choice((1, 1, 2, 3))):
-        script = Script.drawn(chance, EFFECTS)
-        verb = buy if chance.random() < 0.9 else show
-        _count(tally, made.run(verb, wish.name, script, chance.choice(made.machines)), script)
+        if chance.random() < AT_ONCE_SHARE:
+            _two_at_once(made, chance, wish.name, tally)
+        else:
+            script = Script.drawn(chance, EFFECTS)
+            verb = buy if chance.random() < 0.9 else show
+            _count(tally, made.run(verb, wish.name, script, chance.choice(made.machines)), script)
         made.advance(seconds=chance.choice((0, 0, 1, 40, 200, 299, 361)))
     made.calm()
     for machine in made.journals():
@@ -99,6 +107,15 @@ def _intent(made: World, chance: random.Random, wish: Wish, tally: Tally) -> Non
             settle(made, wish.name, machine)
     if chance.random() < WORK_SHARE and bought(made, wish.name):
         _work(made, chance, wish, tally)
+
+
+def _two_at_once(made: World, chance: random.Random, need: str, tally: Tally) -> None:
+    """Two processes, on one machine or two, to and fro at effect points."""
+    scripts = [Script.drawn(chance, EFFECTS), Script.drawn(chance, EFFECTS)]
+    machines = [chance.choice(made.machines), chance.choice(made.machines)]
+    ended = Baton(made, chance).play(need, [buy, buy], machines, scripts)
+    for one, script in zip(ended, scripts, strict=True):
+        _count(tally, one, script)
 
 
 def _spoil(made: World, chance: random.Random) -> None:
@@ -140,8 +157,3 @@ def _count(tally: Tally, ended: Ended, script: Script) -> None:
     tally.runs += 1
     tally.ends["killed" if ended.code is None else ended.code.name] += 1
     tally.troubles.update(script.at.values())
-
-
-def machines_of(made: World) -> list[Machine]:
-    """All machines."""
-    return made.machines

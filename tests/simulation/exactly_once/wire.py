@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from email.utils import format_datetime
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -103,7 +104,7 @@ class Wire:
         return self._yard.serve(request)
 
     def _answer(self, url: str, response: Response) -> AWSResponse:
-        headers = dict(response.headers)
+        headers = {**response.headers, "date": format_datetime(self._time.now, usegmt=True)}
         if not self._tells_time:
             headers.pop("x-yard-time", None)
         answer = AWSResponse(url, response.status, headers, None)

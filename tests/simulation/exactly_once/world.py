@@ -1,11 +1,12 @@
-"""One world: a yard, its wire, machines with journals, and the processes that run on them one after another."""
+"""One world: a yard, its wire, machines with journals, and the processes that run on them."""
 
 from __future__ import annotations
 
 import random
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -45,7 +46,11 @@ _KEPT: list[Any] = []
 
 @dataclass(frozen=True, slots=True)
 class Weather:
-    """What holds for a whole world. `off`: how wrong each machine's clock is; `shared`: one journal for all."""
+    """What holds for a whole world.
+
+    `off`: how wrong each machine's clock is; there are as many machines. `shared`: one journal for all of
+    them. `tells_time`: the service sends `x-yard-time`, as a rehearsal does; else it is as AWS.
+    """
 
     start: datetime = START
     off: tuple[timedelta, ...] = (timedelta(0),)
@@ -60,6 +65,7 @@ class World:
         self.seed = seed
         self.chance = random.Random(seed)
         self.trace: list[str] = []
+        self.points: Counter[str] = Counter()
         self.time = TrueTime(weather.start)
         self.yard = YardHalf(
             copied(template(_templates() / f"{weather.start:%Y%m%dT%H%M%S}", weather.start), folder / "y"),
@@ -96,18 +102,28 @@ class World:
         self.act(process)
         return self.ended(process, verb, need)
 
-    def process(self, machine: Machine, script: Script, turn: Any = None) -> Process:
-        """A process about to begin. `turn` is called after each effect at which another one may act."""
+    def process(
+        self,
+        machine: Machine,
+        script: Script,
+        turn: Callable[[], None] | None = None,
+        slot: int | None = None,
+    ) -> Process:
+        """A process about to begin. `turn` is called after each effect at which another one may act.
+
+        `slot` numbers the processes that run at once (None: it runs alone): each has clients of its own.
+        """
         name = machine.new_process()
 
         def at(number: int, effect: str) -> None:
             self._meet(script, number, effect)
-            if turn is not None and not effect.endswith(":before"):
+            # Before a commit the journal is locked: another process could only wait.
+            if turn is not None and not (effect.startswith("journal") and effect.endswith(":before")):
                 turn()
 
         effects = Effects(name, self.trace, at)
         return Process(
-            machine, self._keys, self.account, effects,
+            machine, self._keys, self.account, effects, machine.number if slot is None else slot,
             lambda operation, raw: self.wire.exchange(effects, script, operation, raw), self._ids,
         )  # fmt: skip
 
@@ -149,6 +165,7 @@ class World:
         if trouble is None:
             return
         self.trace.append(f"trouble {trouble}")
+        self.points[f"{trouble} at {effect}"] += 1
         if trouble in WIRE:
             script.waiting.append(trouble)
         elif trouble is Trouble.KILLED:
