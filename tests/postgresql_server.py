@@ -125,6 +125,18 @@ class Server:
                 self.execute(name, EMPTIED)
             self._clean += given
 
+    def drop_connections(self, url: str) -> None:
+        """Cut every line to the database of a URL."""
+        name = url.partition("@/")[2].partition("?")[0]
+        self.execute(
+            "postgres",
+            f"SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = '{name}'",
+        )
+
+    def empty_journal(self, url: str) -> None:
+        """Remove every row of the journal at a URL."""
+        self.execute(url.partition("@/")[2].partition("?")[0], EMPTIED)
+
     def _left(self, given: list[str]) -> str | None:
         """One of the databases that nobody is connected to, emptied; None when there is none."""
         listed = ", ".join(f"'{name}'" for name in given) or "''"
