@@ -11,10 +11,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import random
-import statistics
 import tempfile
-from collections.abc import Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import urlencode
@@ -27,55 +24,18 @@ from botocore.credentials import Credentials
 from berth.terms.instants import to_micros
 from berth.yard.testing.process import YardProcess
 from filling import HOUR_US, FilledBlock, fill
-from harness import ROOT, Verdicts, machine, spread, table, versions
-from load import Outcome, send
+from harness import ROOT, Verdicts, machine, table, versions
+from load import send
 from servers import REGION, Server, bare, moto
+from target import BUSY, NOISE, Target, times
 
 SEED = 20261130
 FLEET = ROOT / "tests" / "simulation" / "rush.toml"
 CLOCK = datetime(2026, 12, 1, 9, tzinfo=UTC)
 ROUNDS = 5
-BUSY = 16
 FEW, MANY = 100, 100_000
 DISTINCT = 256
 AGAINST_MOTO, AGAINST_BARE = 10.0, 0.2
-NOISE = 0.2  # two servers on two shared cores differ by so much when they do the same thing
-
-
-@dataclass(slots=True)
-class Target:
-    """One server asked one thing."""
-
-    name: str
-    server: Server
-    requests: Sequence[bytes]
-    busy: list[Outcome] = field(default_factory=list)
-    cpu_us: list[float] = field(default_factory=list)
-
-    def round(self, seconds: float) -> None:
-        """One round. Raises RuntimeError for an answer that is not 200."""
-        before = self.server.cpu_s()
-        outcome = send(self.server.port, self.requests, BUSY, seconds)
-        self.cpu_us.append((self.server.cpu_s() - before) * 1e6 / outcome.answers)
-        self.busy.append(outcome)
-        if outcome.refused:
-            raise RuntimeError(f"{self.name}: {outcome.refused} were not 200: {outcome.sample[:300]}")
-
-    @property
-    def cost(self) -> float:
-        """Median processor microseconds of the server for one answer."""
-        return statistics.median(self.cpu_us)
-
-    def row(self) -> list[str]:
-        """The target's line of the table."""
-        return [
-            self.name,
-            spread([one.rate for one in self.busy]),
-            f"{statistics.median(one.p50_us for one in self.busy) / 1e3:.2f}",
-            f"{statistics.median(one.p99_us for one in self.busy) / 1e3:.2f}",
-            f"{self.cost:.0f}",
-            f"{len(self.busy[0].sample):,}",
-        ]
 
 
 def signed(port: int, keys: tuple[str, str], fields: dict[str, object]) -> bytes:
@@ -172,18 +132,23 @@ def main() -> None:
     report(targets)
 
 
+def row(target: Target) -> list[str]:
+    """The target's line of the table."""
+    size = f"{len(target.busy[0].sample):,}"
+    return [target.name, target.rates(), *target.latencies(target.busy, 2), f"{target.cost:.0f}", size]
+
+
 def report(t: dict[str, Target]) -> None:
     """The table, the ratios, the pass lines."""
     head = ["target", f"req/s, {BUSY} connections", "p50 ms", "p99 ms", "CPU us", "bytes"]
-    print(table(head, [target.row() for target in t.values()]))
+    print(table(head, [row(target) for target in t.values()]))
     verdicts = Verdicts("blocks over HTTP")
     for name, aim in (("moto", AGAINST_MOTO), ("bare", AGAINST_BARE)):
-        pairs = zip(t["few"].busy, t[name].busy, strict=True)
-        ratio = statistics.median(one.rate / other.rate for one, other in pairs)
+        ratio, processor = times(t["few"], t[name])
         verdicts.check(
             ratio >= aim,
             f"{ratio:.2f} times the rate of: {t[name].name} (aim: {aim:g}); by processor time"
-            f" {t[name].cost / t['few'].cost:.2f} times",
+            f" {processor:.2f} times",
         )
     for one, other, what in (("few", "many", "a search"), ("page few", "page many", "a page of 100")):
         ratio = t[other].cost / t[one].cost

@@ -10,75 +10,28 @@ from __future__ import annotations
 import argparse
 import contextlib
 import random
-import statistics
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 from berth.yard.testing.process import YardProcess
-from harness import Verdicts, machine, spread, table, versions
+from harness import Verdicts, machine, table, versions
 from load import Outcome, send
 from servers import FLEET, INSTANCE_TYPE, REGION, Server, bare, client, moto, recorded
+from target import BUSY, NOISE, Target, times
 
 SEED = 20261130
 ROUNDS = 3
 COMPARED = ("moto", "describe few", "bare")
 ROUNDS_COMPARED = 7  # of these three
-BUSY = 16  # connections of a busy round
 FEW = 100  # plans in the small yard: one page of the list
 DISTINCT = 256  # different requests of one kind
 AGAINST_MOTO = 10.0
 AGAINST_BARE = 0.2
-# Two servers on two shared cores differ by so much when they do the same thing.
-NOISE = 0.2
-
-
-@dataclass(slots=True)
-class Target:
-    """One server asked one thing."""
-
-    name: str
-    server: Server
-    requests: Sequence[bytes]
-    busy: list[Outcome] = field(default_factory=list)
-    single: list[Outcome] = field(default_factory=list)
-    cpu_us: list[float] = field(default_factory=list)
-
-    def round(self, seconds: float) -> None:
-        """One busy round, then one on a single connection."""
-        before = self.server.cpu_s()
-        outcome = send(self.server.port, self.requests, BUSY, seconds)
-        self.cpu_us.append((self.server.cpu_s() - before) * 1e6 / outcome.answers)
-        self.busy.append(outcome)
-        self.single.append(send(self.server.port, self.requests, 1, seconds / 3))
-        for one in (outcome, self.single[-1]):
-            if one.refused:
-                raise RuntimeError(f"{self.name}: {one.refused} answers were not 200: {one.sample[:300]}")
-
-    @property
-    def rate(self) -> float:
-        """Median answers a second of the busy rounds."""
-        return statistics.median(one.rate for one in self.busy)
-
-    @property
-    def cost(self) -> float:
-        """Median processor microseconds of the server for one answer."""
-        return statistics.median(self.cpu_us)
-
-    def row(self) -> list[str]:
-        """The target's line of the table."""
-        return [
-            self.name,
-            spread([one.rate for one in self.busy]),
-            f"{statistics.median(one.p50_us for one in self.busy) / 1e3:.2f}",
-            f"{statistics.median(one.p99_us for one in self.busy) / 1e3:.2f}",
-            f"{statistics.median(one.p50_us for one in self.single) / 1e3:.3f}",
-            f"{statistics.median(one.p99_us for one in self.single) / 1e3:.3f}",
-            f"{self.cost:.0f}",
-        ]
 
 
 # -- the yards -------------------------------------------------------------------------------------------
@@ -214,36 +167,36 @@ def main() -> None:
 
 def targets(few: Filled, many: Filled, stands: Server, stack: contextlib.ExitStack) -> dict[str, Target]:
     """What is measured, in the order of a round: the compared three stand beside each other."""
+    asked = partial(Target, alone=True)
     describing = describes(few)
     body = len(send(few.server.port, describing[:1], 1, None).sample)
     nothing = stack.enter_context(bare(body))
     found = {
-        "moto": Target("moto_server, DescribeEndpoint", stands, moto_requests(stands)),
-        "describe few": Target(f"DescribeTrainingPlan, {few.plans:,} plans", few.server, describing),
-        "bare": Target(f"bare ASGI handler, {body} bytes", nothing, describing),
-        "describe many": Target(f"DescribeTrainingPlan, {many.plans:,} plans", many.server, describes(many)),
+        "moto": asked("moto_server, DescribeEndpoint", stands, moto_requests(stands)),
+        "describe few": asked(f"DescribeTrainingPlan, {few.plans:,} plans", few.server, describing),
+        "bare": asked(f"bare ASGI handler, {body} bytes", nothing, describing),
+        "describe many": asked(f"DescribeTrainingPlan, {many.plans:,} plans", many.server, describes(many)),
     }
     for size, filled in (("few", few), ("many", many)):
-        found[f"search {size}"] = Target(
+        found[f"search {size}"] = asked(
             f"SearchTrainingPlanOfferings, {filled.plans:,}", filled.server, searches(filled)
         )
-        found[f"list {size}"] = Target(
+        found[f"list {size}"] = asked(
             f"ListTrainingPlans page of 100, {filled.plans:,}", filled.server, lists(filled)
         )
     return found
 
 
-def times(one: Target, other: Target) -> tuple[float, float]:
-    """How many answers `one` gives while `other` gives one: by the rates, pair by pair of neighbouring
-    rounds, and by the processor time that an answer takes, which other work on the machine does not touch."""
-    pairs = zip(one.busy, other.busy, strict=True)
-    return statistics.median(a.rate / b.rate for a, b in pairs), other.cost / one.cost
+def row(target: Target) -> list[str]:
+    """The target's line of the table."""
+    latencies = [*target.latencies(target.busy, 2), *target.latencies(target.single, 3)]
+    return [target.name, target.rates(), *latencies, f"{target.cost:.0f}"]
 
 
 def report(t: dict[str, Target], many: Filled, memory: float) -> None:
     """The table, the ratios, the pass lines."""
     head = ["target", f"req/s, {BUSY} connections", "p50 ms", "p99 ms", "alone p50", "p99", "CPU us"]
-    print(table(head, [target.row() for target in t.values()]))
+    print(table(head, [row(target) for target in t.values()]))
     print(
         f"alone: one connection; CPU: of the server, for one answer\n"
         f"{many.plans:,} purchases, {BUSY} connections, each on disk before its answer: "
