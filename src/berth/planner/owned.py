@@ -158,7 +158,7 @@ def owned_choices(answers: Sequence[OwnedAnswer], need: Need, now: datetime) -> 
         (o.region, o.id): o
         for answer in answers
         for o in answer.owned
-        if o.is_held and o.instance_type == need.instance_type
+        if o.is_held and o.instance_type and need.type_count(o.instance_type)
     }
     choices = [OwnedChoice(o, shortfalls(o, need, now), whose(o, need)) for o in seen.values()]
     choices.sort(
@@ -219,9 +219,10 @@ def places_free(owned: Owned, now: datetime) -> int | None:
 
 
 def _type(owned: Owned, need: Need) -> str:
-    if owned.instance_type == need.instance_type:
+    if owned.instance_type and need.type_count(owned.instance_type):
         return ""
-    return f"holds {owned.instance_type or 'an unknown type'}, wanted is {need.instance_type}"
+    wanted = " or ".join(t.instance_type for t in need.types)
+    return f"holds {owned.instance_type or 'an unknown type'}, wanted is {wanted}"
 
 
 def _target(owned: Owned, need: Need) -> str:
@@ -246,10 +247,12 @@ def _count(owned: Owned, need: Need, now: datetime) -> str:
     free = places_free(owned, now)
     if free is None:
         return "how many of its instances are free is not known"
-    if free >= need.count:
+    of_type = need.type_count(owned.instance_type or "")
+    least = of_type.count if of_type else need.count
+    if free >= least:
         return ""
     word = "free" if free != owned.count else "reserved"
-    return f"{need.count} wanted, {free} {word}"
+    return f"{least} wanted, {free} {word}"
 
 
 def _time(owned: Owned, need: Need, now: datetime) -> str:

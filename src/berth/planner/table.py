@@ -9,6 +9,7 @@ from berth.planner.cost import PayAsYouGo
 from berth.planner.need import Need
 from berth.planner.phrases import WIDTH, age, amount, label, place, rate_text, window_text, wrapped
 from berth.planner.plan import Choice, Plan
+from berth.planner.preference import zones_without_subnet
 from berth.terms.durations import clock_hours
 from berth.terms.text import plain
 from berth.terms.ways import Target, Way
@@ -25,7 +26,7 @@ def table(plan: Plan) -> list[str]:
     lines = pay_lines(plan)
     if not plan.choices and not lines:
         return []
-    currency = _currency(plan)
+    currency = currency_of(plan)
     kind = instance_type(plan.need.instance_type)
     per = "/GPU-H" if kind and kind.vendor == "NVIDIA" else "/ACC-H"
     where = "ZONE ID" if plan.need.target is Target.INSTANCES else "PLACE"
@@ -42,9 +43,11 @@ def pay_lines(plan: Plan) -> tuple[PayAsYouGo, ...]:
     cheapest, which may be the same."""
     home = plan.best.offer.region if plan.best else plan.need.regions[0] if plan.need.regions else ""
     shown: list[PayAsYouGo] = []
-    for way in dict.fromkeys(line.rate.way for line in plan.pay_as_you_go):
+    kind = plan.best.offer.instance_type if plan.best else plan.need.instance_type
+    of_kind = [line for line in plan.pay_as_you_go if (line.rate.instance_type or kind) == kind]
+    for way in dict.fromkeys(line.rate.way for line in of_kind):
         # Known totals come first, and the cheapest of the Region or of all is what is compared.
-        lines = sorted((p for p in plan.pay_as_you_go if p.rate.way is way), key=_cheapest)
+        lines = sorted((p for p in of_kind if p.rate.way is way), key=_cheapest)
         here = [line for line in lines if line.rate.region == home]
         shown += here[:1] or lines[:1]
         if here and lines[0].total is not None and lines[0] != here[0] and _cheaper(lines[0], here[0]):
@@ -88,10 +91,23 @@ def _choice_rows(choice: Choice, need: Need, currency: str) -> list[str]:
     rows = [_columns(left, *cells)]
     if len(rows[0]) > WIDTH:  # a long zone id stands in a line of its own
         rows = [left.removesuffix(window).rstrip(), _columns(f"{'':<28}{window}", *cells)]
+    told = _told_apart(choice, need)
+    if told:
+        rows.append(f"{'':<3}{told}")
     for segment in offer.segments if len(offer.segments) > 1 else ():
         where = segment.zone_id or segment.zone_name or "zone unknown"
         rows.append(f"{'':<18}{where + ' ':<10}{window_text(segment.window, fixed=False)}")
     return rows
+
+
+def _told_apart(choice: Choice, need: Need) -> str:
+    """What tells the row from others where several types or counts would do; and what it lacks."""
+    offer = choice.offer
+    several = len(need.types) > 1 or need.count_wanted
+    parts = [f"{offer.count} x {offer.instance_type}"] if several else []
+    if zones_without_subnet(need, offer):
+        parts.append("needs a subnet")
+    return ", ".join(parts)
 
 
 def _pay_row(line: PayAsYouGo, number: int, currency: str) -> str:
@@ -114,7 +130,8 @@ def _columns(left: str, usable: str, total: str, hourly: str) -> str:
     return line
 
 
-def _currency(plan: Plan) -> str:
+def currency_of(plan: Plan) -> str:
+    """The currency that the table's head names: that of the first known total."""
     known = [c.cost.total for c in plan.choices] + [p.total for p in plan.pay_as_you_go]
     return next((m.currency for m in known if m is not None), "USD")
 

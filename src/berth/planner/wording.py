@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from berth.facts.instance_types import instance_type
 from berth.planner.choose import doubtful_regions, places_asked, unanswered
 from berth.planner.cost import BreakEven
+from berth.planner.framework.limits import SEVERAL_BLOCKS
+from berth.planner.lengths import length_lines
 from berth.planner.need import Need
+from berth.planner.need_words import beside_text, need_text, when
 from berth.planner.offers import PlaceAnswer, PlaceOutcome, hours_of
 from berth.planner.owned import OwnedChoice
 from berth.planner.phrases import (
@@ -16,7 +18,6 @@ from berth.planner.phrases import (
     exact_amount,
     hours_minutes,
     hung,
-    instant_text,
     label,
     length,
     money_text,
@@ -24,7 +25,8 @@ from berth.planner.phrases import (
     wrapped,
 )
 from berth.planner.plan import Choice, Plan
-from berth.planner.table import note_of, notes, pay_lines, table
+from berth.planner.preference import lasts
+from berth.planner.table import currency_of, note_of, notes, pay_lines, table
 from berth.planner.verdicts import WayVerdict
 from berth.terms.money import Money
 from berth.terms.text import plain
@@ -49,6 +51,9 @@ def plan_text(plan: Plan, header: str) -> str:
         lines += _reuse_lines(plan.reuse)
     lines += _best_lines(plan, best) if best else _nothing_lines(plan)
     lines += table(plan)
+    lines += length_lines(plan, currency_of(plan))
+    lines += _several_lines(plan.verdicts)
+    lines += _beside_lines(plan)
     lines += _no_lines(plan.verdicts)
     if best is not None:
         lines += _terms_lines(plan.verdicts)
@@ -63,15 +68,7 @@ def plan_text(plan: Plan, header: str) -> str:
 # -- the need, and who was asked ---------------------------------------------------------------------------
 def _need_lines(plan: Plan) -> list[str]:
     need = plan.need
-    parts = [
-        f"{need.name}: {need.count} x {need.instance_type}{_accelerators(need)}",
-        need.target.value if need.target is not Target.INSTANCES else "EC2 instances",
-        length(need.duration),
-        *need.regions,
-        *([f"zone {' or '.join(need.zone_ids)}"] if need.zone_ids else []),
-        *([f"at most {money_text(need.budget)}"] if need.budget else []),
-    ]
-    lines = hung(", ".join(parts) + ",", "Need") + hung(_when(need))
+    lines = hung(f"{need.name}: {need_text(need)},", "Need") + hung(when(need))
     asked, places = places_asked(plan)
     if unanswered(plan):
         searched = f"INCOMPLETE, {asked} of {places} {_regions(plan)} searched"
@@ -89,32 +86,40 @@ def _regions(plan: Plan) -> str:
     return "regions" if len({a.region for a in plan.answers}) == len(plan.answers) else "places"
 
 
-def _accelerators(need: Need) -> str:
-    kind = instance_type(need.instance_type)
-    return f" ({kind.accelerator_count * need.count} {kind.accelerator})" if kind else ""
+def _beside_lines(plan: Plan) -> list[str]:
+    """The parts that are not planned here, and what is done about each (field fault 42)."""
+    zones = plan.best.offer.zones if plan.best else ()
+    lines: list[str] = []
+    for part in plan.need.beside:
+        lines += hung(beside_text(part, zones, plan.need.name), "" if lines else "BESIDE")
+    return lines
 
 
-def _when(need: Need) -> str:
-    if need.start:
-        return f"start fixed {instant_text(need.start, need)}"
-    begin = f"from {instant_text(need.earliest_start, need)}" if need.earliest_start else "from now"
-    if need.latest_end is None:
-        return f"{begin}, start may move"
-    return f"{begin} to {instant_text(need.latest_end, need)}"
+def _several_lines(verdicts: Sequence[WayVerdict]) -> list[str]:
+    """Where one block cannot hold as many: which blocks together do."""
+    said = [r.sentence for v in verdicts for r in v.reasons if r.rule == SEVERAL_BLOCKS and not r.against]
+    return hung(said[0], "SPLIT") if said else []
 
 
 def _outcomes(plan: Plan) -> str:
-    """What each place said: those that did not answer in full first."""
-    answers = sorted(plan.answers, key=lambda a: a.is_complete)
-    return ", ".join(_outcome(answer) for answer in answers)
+    """What each place said, one word a Region: those that did not answer in full first."""
+    places: dict[tuple[Way, str], list[PlaceAnswer]] = {}
+    for answer in sorted(plan.answers, key=lambda a: a.is_complete):
+        places.setdefault((answer.way, answer.region), []).append(answer)
+    return ", ".join(_outcome(answers) for answers in places.values())
 
 
-def _outcome(answer: PlaceAnswer) -> str:
-    if answer.outcome is PlaceOutcome.OFFERS:
-        return f"{answer.region} {_offers(len(answer.offers))}"
-    detail = f" ({plain(answer.detail, 160)})" if answer.detail and not answer.is_complete else ""
-    seen = f", {_offers(len(answer.offers))} before" if answer.offers else ""
-    return f"{answer.region} {_OUTCOMES.get(answer.outcome, answer.outcome.value)}{detail}{seen}"
+def _outcome(answers: Sequence[PlaceAnswer]) -> str:
+    """`us-east-2 5 of 5, 12 offers`: where one question was asked, its outcome alone."""
+    worst = answers[0]
+    offers = sum(len(answer.offers) for answer in answers)
+    asked = f" {sum(a.is_complete for a in answers)} of {len(answers)}," if len(answers) > 1 else ""
+    if worst.is_complete:
+        word = _offers(offers) if offers else _OUTCOMES[worst.outcome]
+        return f"{worst.region}{asked} {word}"
+    detail = f" ({plain(worst.detail, 160)})" if worst.detail else ""
+    seen = f", {_offers(offers)} before" if offers else ""
+    return f"{worst.region}{asked} {_OUTCOMES.get(worst.outcome, worst.outcome.value)}{detail}{seen}"
 
 
 def _offers(number: int) -> str:
@@ -158,7 +163,7 @@ def _reuse_lines(reuse: OwnedChoice) -> list[str]:
 # -- the best choice ---------------------------------------------------------------------------------------
 def _best_lines(plan: Plan, best: Choice) -> list[str]:
     handle = plan.need.handle(best.number)
-    way = best.offer.way.value.replace("-", " ")
+    way = best.offer.way.value.replace("-", " ") + _which(plan.need, best)
     fee, total = best.cost.fee, best.cost.total
     price = f"{money_text(fee)} {_when_paid(best)}, no refund, no cancel"
     head = f"{'ELSE' if plan.reuse else 'BEST':<{HANG}}{handle}  {way}"
@@ -172,6 +177,14 @@ def _best_lines(plan: Plan, best: Choice) -> list[str]:
     for number, care in enumerate(best.cares):
         lines += hung(care, "" if number else "  care")
     return lines
+
+
+def _which(need: Need, best: Choice) -> str:
+    """What tells the choice from the others, where more than one duration, type or count would do."""
+    named = [f", {length(lasts(best.offer))}"] if need.is_range else []
+    if len(need.types) > 1 or need.count_wanted:
+        named.append(f", {best.offer.count} x {best.offer.instance_type}")
+    return "".join(named)
 
 
 def _when_paid(best: Choice) -> str:

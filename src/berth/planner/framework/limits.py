@@ -17,6 +17,7 @@ BLOCK_COUNT_MAX = 64
 ODCR_COUNT_MAX = 1000
 BLOCK_INSTANCES_MAX = 256
 LONGEST = timedelta(days=182)
+SEVERAL_BLOCKS = "64-instances-a-block"
 BOOKABLE_AHEAD = timedelta(weeks=8)
 
 EC2_WAYS = (Way.CAPACITY_BLOCK, Way.ON_DEMAND, Way.SPOT, Way.ODCR)
@@ -77,7 +78,7 @@ def _count_sold(way: Way, case: Case) -> Reason | None:
     if way is Way.CAPACITY_BLOCK and count > BLOCK_COUNT_MAX:
         sizes = " + ".join(map(str, block_sizes(count)))
         sentence = f"a block holds {BLOCK_COUNT_MAX} instances at most: several blocks: {sizes}"
-        return Reason("64-instances-a-block", False, sentence, BLOCKS)
+        return Reason(SEVERAL_BLOCKS, False, sentence, BLOCKS)
     if way is Way.ODCR and count > ODCR_COUNT_MAX:
         sentence = f"a request holds {ODCR_COUNT_MAX} instances at most, not {count}"
         return Reason("1000-instances-an-odcr", True, sentence, ODCRS)

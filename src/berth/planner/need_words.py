@@ -1,0 +1,94 @@
+"""A need in words: what, how many, how long, when. For the head of a plan, and for the guide."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from berth.facts.general_types import stand_ins
+from berth.facts.instance_types import instance_type
+from berth.planner.need import Goal, Need
+from berth.planner.part import Part, TypeCount
+from berth.planner.phrases import instant_text, length, money_text
+from berth.terms.durations import spoken
+from berth.terms.ways import Target
+
+_GOALS = {
+    Goal.SHORTEST: "the shortest that does",
+    Goal.LONGEST: "the longest that the budget pays",
+    Goal.CHEAPEST: "the cheapest for a usable hour",
+}
+
+
+def need_text(need: Need) -> str:
+    """What is wanted, for how long, where, and the budget; without the name and the times."""
+    planned = need.parts[0]
+    return ", ".join(
+        (
+            what(planned),
+            need.target.value if need.target is not Target.INSTANCES else "EC2 instances",
+            how_long(need),
+            *need.regions,
+            *([f"zone {' or '.join(need.zone_ids)}"] if need.zone_ids else []),
+            *([f"at most {money_text(need.budget)}"] if need.budget else []),
+        )
+    )
+
+
+def what(part: Part) -> str:
+    """`2 x p5en.48xlarge (16 H200)`, with each other type that would do, and the count over time."""
+    text = " or ".join(counted(wanted) for wanted in part.types)
+    if part.profile:
+        first, *later = part.profile
+        told = [f"{first.count} at first", *(f"{n.count} from {_after(n.offset)} on" for n in later)]
+        text = f"{text}: {', '.join(told)}"
+    return text
+
+
+def counted(wanted: TypeCount) -> str:
+    """`2 x p5en.48xlarge (16 H200)`, `2 to 4 x p5.48xlarge (16 to 32 H100)`."""
+    kind = instance_type(wanted.instance_type)
+    has = kind.accelerator_count if kind else 0
+    inside = f" ({_to(wanted.count * has, wanted.wanted * has)} {kind.accelerator})" if kind else ""
+    return f"{_to(wanted.count, wanted.wanted)} x {wanted.instance_type}{inside}"
+
+
+def how_long(need: Need) -> str:
+    """`24 h`, `5 to 9 days, the shortest that does`."""
+    if not need.is_range:
+        return length(need.duration)
+    low, high = length(need.duration), length(need.duration_at_most)
+    if low.rpartition(" ")[2] == high.rpartition(" ")[2]:
+        low = low.rpartition(" ")[0]
+    return f"{low} to {high}, {_GOALS[need.goal]}"
+
+
+def when(need: Need) -> str:
+    """The fixed start, or the bounds between which the window may lie."""
+    if need.start:
+        return f"start fixed {instant_text(need.start, need)}"
+    begin = f"from {instant_text(need.earliest_start, need)}" if need.earliest_start else "from now"
+    if need.latest_end is None:
+        return f"{begin}, start may move"
+    return f"{begin} to {instant_text(need.latest_end, need)}"
+
+
+def beside_text(part: Part, zones: tuple[str, ...], name: str) -> str:
+    """What is done about a part beside the planned one of need `name`.
+
+    `zones` are those of the best choice: what is launched beside it belongs there; empty: none is chosen yet.
+    """
+    if part.reserve:
+        return f"{part.name}: {what(part)}, held by itself: berth plan FILE --part {part.name}"
+    first, *others = part.types
+    others_named = tuple(other.instance_type for other in others) or stand_ins(first.instance_type)
+    where = f"zone of the block, {' and '.join(zones)}" if zones else "zone of the block"
+    instead = f"else {' or '.join(others_named)}" if others_named else "no other type is known to do"
+    return f"{part.name}: {counted(first)}, on-demand, {where}; {instead}"
+
+
+def _to(low: int, high: int) -> str:
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
+
+def _after(offset: timedelta) -> str:
+    return length(offset) if offset else spoken(offset)
