@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from berth.cli.desks import Counter, Max, Wait, Yes, counter
-from berth.cli.options import Json, Profile
+from berth.cli.options import BuyerProfile, Json, Profile, Tags
 from berth.cli.output import Output
+from berth.cli.spending import asked_for, check_early, read_proofs, tagged, take_proof
 from berth.terms.outcomes import BerthError, ExitCode
 
 if TYPE_CHECKING:
@@ -44,7 +45,12 @@ def buy(
     most: Max = None,
     again: Annotated[bool, typer.Option("--again", help="One more, beside what is bought already.")] = False,
     wait: Wait = False,
+    tag: Tags = None,
+    proof: Annotated[
+        str | None, typer.Option("--proof", metavar="FILE", help="Approver's proof; - reads stdin.")
+    ] = None,
     profile: Profile = None,
+    buyer_profile: BuyerProfile = None,
     as_json: Json = False,
 ) -> int:
     """Buy one choice of a plan, exactly once. Asks first, or needs --yes --max AMOUNT."""
@@ -54,8 +60,12 @@ def buy(
     need, asked, number = read_handle(handle)
     cap = read_amount(most)
     check_permission(yes=yes, cap=cap, can_ask=output.can_ask())
+    proofs = read_proofs(proof) if proof is not None else []
     with counter(output, profile=profile, need=need) as at:
-        plan = recalled(at, need)
+        at.pay_with(buyer_profile)
+        for one in proofs:
+            take_proof(at, one)
+        plan = tagged(recalled(at, need), tag)
         purchase = buy_choice(at, plan, number, cap=cap, yes=yes, again=again, asked=asked, wait=wait)
         if wait:
             purchase = replace(purchase, seen=until_paid(at, purchase.order))
@@ -75,25 +85,40 @@ def buy_choice(
     wait: bool = False,
 ) -> Purchase:
     """Check, confirm and buy. Raises BerthError; see `berth.orders.purchase.buy`."""
-    from berth.orders.guard import check_target, check_world, chosen, sequence_to_buy
-    from berth.orders.order import OrderKey
     from berth.orders.purchase import buy as purchase
+    from berth.orders.spending_gate import NotApproved
+
+    choice, key = what_to_buy(at, plan, number, again=again, asked=asked)
+    order = at.journal.order(key)
+    _check_same(order, choice)
+    approval = approval_of(plan, choice, cap)
+    desk = replace(at.desk(choice.offer), gate=at.gate)
+    check_early(at, desk, key, approval, order)
+
+    def once() -> Purchase:
+        shown = _confirm(at, desk, approval) if not yes and _will_pay(desk, key) else approval
+        try:
+            return purchase(desk, lambda: at.buyer(desk, choice.offer), key, shown)
+        except NotApproved as missing:
+            raise asked_for(at, missing) from None
+
+    return _until_known(at, once) if wait else once()
+
+
+def what_to_buy(
+    at: Counter, plan: Plan, number: int, *, again: bool = False, asked: int | None = None
+) -> tuple[Choice, OrderKey]:
+    """The choice of that number, if it may be bought here at all, and the order that it would be."""
+    from berth.orders.guard import check_count, check_target, check_world, chosen, sequence_to_buy
+    from berth.orders.order import OrderKey
 
     rehearsal = at.door.identity.rehearsal
     check_world(plan, account=at.account, rehearsal=rehearsal.url if rehearsal else None)
     choice = chosen(plan, number)
     check_target(plan, choice.offer)
+    check_count(choice.offer)
     orders = at.journal.orders(at.account, plan.need.name)
-    key = OrderKey(at.account, plan.need.name, sequence_to_buy(orders, again=again, asked=asked))
-    _check_same(at.journal.order(key), choice)
-    approval = _approval(plan, choice, cap)
-    desk = at.desk(choice.offer)
-
-    def once() -> Purchase:
-        shown = _confirm(at, desk, approval) if not yes and _will_pay(desk, key) else approval
-        return purchase(desk, lambda: at.buyer(desk, choice.offer), key, shown)
-
-    return _until_known(at, once) if wait else once()
+    return choice, OrderKey(at.account, plan.need.name, sequence_to_buy(orders, again=again, asked=asked))
 
 
 def read_handle(text: str) -> tuple[str, int | None, int]:
@@ -179,7 +204,8 @@ def tell_how(at: Counter, purchase: Purchase) -> None:
     at.output.talk(f"order {purchase.order.key}: {SAYS[purchase.how]}")
 
 
-def _approval(plan: Plan, choice: Choice, cap: Money | None) -> Approval:
+def approval_of(plan: Plan, choice: Choice, cap: Money | None = None) -> Approval:
+    """What is agreed to: the choice's offer, within the cap and the need's budget."""
     from berth.orders.order import Approval
 
     context = {"need": plan.need.to_json(), "cost": choice.cost.to_json()}

@@ -11,6 +11,7 @@ import typer
 from berth.cli.desks import Counter, Name, Wait, counter, tell_spending
 from berth.cli.options import Json, Profile
 from berth.cli.output import Output
+from berth.cli.spending import check_use
 from berth.terms.outcomes import BerthError, ExitCode
 from berth.terms.ways import Way
 
@@ -148,6 +149,7 @@ def deploy_order(
     from berth.workloads.deploy import deploy as put_in_service
 
     tell_spending(order.spending)
+    check_use(at, order)
     region = order.offer.region
 
     def storage() -> Storage:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from berth.orders.journal_file import Place
     from berth.orders.order import Order
     from berth.orders.shops.shop import Shop
+    from berth.orders.spending_gate import Gate
     from berth.planner.offers import Offer, PlaceAnswer, Query
     from berth.workloads.sites import Site
 
@@ -42,6 +43,24 @@ class Counter:
         self.door = door
         self.journal = journal
         self.shared = shared
+        self._gate: Gate | None = None
+
+    @property
+    def gate(self) -> Gate:
+        """The rules of spending that hold here, who asks, who pays. Raises BerthError or SettingsError."""
+        from berth.orders.spending_file import load_rules
+        from berth.orders.spending_gate import Gate
+
+        if self._gate is None:
+            self._gate = Gate(load_rules(os.environ), self.door.identity.arn, self.door.payer.arn)
+        return self._gate
+
+    def pay_with(self, profile: str | None) -> None:
+        """Let the paid call use another profile of the account (None: the caller's). Raises BerthError."""
+        if profile is not None:
+            self.door.pay_with(profile)
+            self.output.talk(f"paid calls: {self.door.payer.role}, profile {plain(profile, 100)}")
+        self._gate = None
 
     @property
     def account(self) -> str:
@@ -56,6 +75,7 @@ class Counter:
         """The same for a way and a Region."""
         from berth.orders.desk import Desk
         from berth.orders.holder import Processes
+        from berth.orders.spending_gate import OPEN
         from berth.terms.ids import SystemIds
 
         return Desk(
@@ -67,6 +87,7 @@ class Counter:
             tell_spending=tell_spending,
             talk=lambda text: self.output.talk(plain(text, 1000)),
             warn=self.warn,
+            gate=self._gate or OPEN,
         )
 
     def _shop(self, way: Way, region: str) -> Shop:
@@ -89,7 +110,11 @@ class Counter:
         return PlanShop(reader("sagemaker", region), ask_plans)
 
     def buyer(self, desk: Desk, offer: Offer) -> Any:
-        """The client that can pay for the offer. For `berth.orders.purchase` alone."""
+        """The client that can pay for the offer. For `berth.orders` alone, and only past the rules."""
+        if desk.gate != self.gate:
+            raise BerthError(
+                ExitCode.INTERNAL_ERROR, "a paid call was about to pass by the rules of spending"
+            )
         return self.door.buyer(offer.region, service=desk.shop.service)
 
     def site(self, region: str) -> Site:

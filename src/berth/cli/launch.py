@@ -11,6 +11,7 @@ from berth.cli.deploy import bought, check_way
 from berth.cli.desks import Counter, Name, Wait, counter, tell_spending
 from berth.cli.options import Json, Profile
 from berth.cli.output import Output
+from berth.cli.spending import check_use
 from berth.terms.outcomes import ExitCode
 from berth.terms.ways import Way
 
@@ -50,7 +51,11 @@ def launch(
     as_json: Json = False,
 ) -> int:
     """Launch into the Capacity Block of order NAME: what the need says, or the options over it."""
+    from berth.orders.elsewhere import check_block_id
+
     output = Output(as_json=as_json)
+    for one in block or ():
+        check_block_id(one)
     with counter(output, profile=profile, need=name.partition("/")[0]) as at:
         order = at.order(name)
         check_way(order, Way.CAPACITY_BLOCK, f"berth deploy {order.key}")
@@ -99,6 +104,7 @@ def launch_order(
     from berth.workloads.launch import until_running
 
     tell_spending(order.spending)
+    check_use(at, order)
     site = at.site(order.offer.region)
     running = launch_into(site, order, seen, said, wanted=count, others=others)
     return until_running(site, order, running) if wait else running

@@ -10,6 +10,14 @@ import typer
 Profile = Annotated[
     str | None, typer.Option("--profile", metavar="NAME", help="Named profile of the AWS configuration.")
 ]
+BuyerProfile = Annotated[
+    str | None,
+    typer.Option("--buyer-profile", metavar="NAME", help="Profile of the paid call alone; same account."),
+]
+Tags = Annotated[
+    list[str] | None,
+    typer.Option("--tag", metavar="KEY=VALUE", help="Tag of what is bought, over the need's; repeatable."),
+]
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout; talk goes to stderr.")]
 NeedFile = Annotated[
     Path | None,

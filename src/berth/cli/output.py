@@ -98,6 +98,10 @@ class Output:
         """What makes a terminal ring; '' where there is none."""
         return "\a" if self.talks_to_terminal() else ""
 
+    def answers_to_terminal(self) -> bool:
+        """Whether what is asked for is shown to whoever looks, and not piped on or written to a file."""
+        return self._stdout.isatty()
+
     def can_ask(self) -> bool:
         """Whether a person sits at both ends: without a terminal nothing is asked."""
         return self._stdin.isatty() and self._stderr.isatty()

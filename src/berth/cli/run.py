@@ -12,8 +12,9 @@ from berth.cli.deploy import bought, deploy_order
 from berth.cli.desks import Counter, Max, Wait, Yes, counter
 from berth.cli.launch import launch_order
 from berth.cli.needs import TypedNeed, typed_need
-from berth.cli.options import Json, NeedFile, Profile
+from berth.cli.options import BuyerProfile, Json, NeedFile, Profile, Tags
 from berth.cli.output import Output
+from berth.cli.spending import tagged
 from berth.terms.instants import iso
 from berth.terms.outcomes import BerthError, ExitCode
 from berth.terms.ways import Target, Way
@@ -41,7 +42,9 @@ def run(
     most: Max = None,
     wait: Wait = False,
     choice: Annotated[int, typer.Option("--choice", min=1, help="Which choice of the plan to buy.")] = 1,
+    tag: Tags = None,
     profile: Profile = None,
+    buyer_profile: BuyerProfile = None,
     as_json: Json = False,
 ) -> int:
     """Do all of it for NEED: plan, buy once, wait for the window, deploy or launch. Safe to run again."""
@@ -53,10 +56,11 @@ def run(
     cap = read_amount(most)
     with counter(output, profile=profile, regions=draft.regions, about=draft.name) as at:
         at.door.check_account(draft.account)
+        at.pay_with(buyer_profile)
         order = latest(at, draft.name, wait=wait) or marked(at, draft)
         if order is None:
             check_permission(yes=yes, cap=cap, can_ask=output.can_ask())
-            order = plan_and_buy(at, typed, choice, cap=cap, yes=yes, wait=wait)
+            order = plan_and_buy(at, typed, choice, cap=cap, yes=yes, wait=wait, tags=tag)
         return go_on(at, order, draft, wait=wait)
 
 
@@ -100,7 +104,14 @@ def marked(at: Counter, need: Need) -> Order | None:
 
 
 def plan_and_buy(
-    at: Counter, typed: TypedNeed, choice: int, *, cap: Money | None, yes: bool, wait: bool
+    at: Counter,
+    typed: TypedNeed,
+    choice: int,
+    *,
+    cap: Money | None,
+    yes: bool,
+    wait: bool,
+    tags: list[str] | None = None,
 ) -> Order:
     """Plan the need, show the plan, and buy one choice of it. Raises BerthError."""
     from dataclasses import replace
@@ -114,7 +125,7 @@ def plan_and_buy(
     _check_owned(at, made)
     if made.best is None:
         raise why_nothing(made)
-    purchase = buy_choice(at, made, choice, cap=cap, yes=yes, wait=wait)
+    purchase = buy_choice(at, tagged(made, tags), choice, cap=cap, yes=yes, wait=wait)
     tell_how(at, purchase)
     return purchase.order
 

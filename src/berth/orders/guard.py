@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from berth.orders.order import IN_DOUBT, Approval, Order, OrderState
+from berth.planner.framework.limits import BLOCK_COUNT_MAX, PLAN_COUNTS
 from berth.planner.offers import Offer
 from berth.planner.plan import Choice, Plan
 from berth.terms.instants import iso
 from berth.terms.money import Money
 from berth.terms.outcomes import BerthError, ExitCode
+from berth.terms.ways import Way
 
 OFFER_LIFE = timedelta(minutes=2)
 """How old an offer may be when it is paid for. AWS does not say how long an offering id stays valid."""
@@ -80,6 +82,17 @@ def check_target(plan: Plan, offer: Offer) -> None:
             ExitCode.BAD_REQUEST,
             f"the offer serves {', '.join(offer.targets) or 'no target'}, the need runs {plan.need.target}",
         )
+
+
+def check_count(offer: Offer) -> None:
+    """Whether AWS sells so many at once: a block holds 64, a plan comes in powers of two (field fault 57)."""
+    plan = offer.way is Way.TRAINING_PLAN
+    if offer.count in PLAN_COUNTS if plan else 1 <= offer.count <= BLOCK_COUNT_MAX:
+        return
+    sold = "1, 2, 4, 8, 16, 32 or 64" if plan else f"1 to {BLOCK_COUNT_MAX}"
+    raise BerthError(
+        ExitCode.BAD_REQUEST, f"{offer.count} instances at once are not sold as {offer.way}: {sold} are"
+    )
 
 
 def check_money(fee: Money | None, approval: Approval) -> Money:

@@ -101,7 +101,7 @@ def check_spending(gate: Gate, ledger: Ledger, proposal: Proposal, now: datetime
     if broken:
         raise BerthError(
             ExitCode.DECISION_NEEDED,
-            "\n".join([f"the rules of spending ({rules.source}) do not allow it; nothing is bought",
+            "\n".join([f"the rules of spending ({rules.source}) do not allow it:",
                        *(f"  {sentence}" for sentence in broken)]),
             "change what is asked for, or have the rules changed by whoever keeps them",
         )  # fmt: skip
