@@ -32,7 +32,7 @@ PAID = frozenset(
     }
 )
 # Invoking an endpoint that runs costs nothing beyond the endpoint.
-_READS = re.compile(r"(Describe|List|Get|Search|Head|BatchDescribe|BatchGet|Invoke)[A-Z]\w*")
+_READS = re.compile(r"(Describe|List|Get|Search|Head|BatchDescribe|BatchGet|Invoke|Simulate)[A-Z]\w*")
 
 
 class Power(Enum):

@@ -61,6 +61,35 @@ _LAUNCH = frozenset(
     }
 )
 
+# What a checkup asks; EC2's reads also as a DryRun where IAM may not be asked.
+_CHECK = frozenset(
+    {
+        "ec2:DescribeAvailabilityZones",
+        "ec2:DescribeCapacityReservations",
+        "ec2:DescribeImages",
+        "ec2:DescribeInstances",
+        "ec2:DescribeLaunchTemplateVersions",
+        "ec2:DescribeRegions",
+        "ec2:DescribeSpotPriceHistory",
+        "ec2:DescribeSubnets",
+        "iam:GetRole",
+        "iam:SimulatePrincipalPolicy",
+        "sagemaker:DescribeModel",
+        "service-quotas:GetAWSDefaultServiceQuota",
+        "service-quotas:GetServiceQuota",
+        "service-quotas:ListRequestedServiceQuotaChangeHistoryByQuota",
+        "service-quotas:ListServiceQuotas",
+    }
+)
+_LIST = frozenset(
+    {
+        "ec2:DescribeAvailabilityZones",
+        "ec2:DescribeRegions",
+        "sagemaker:DescribeEndpoint",
+        "sagemaker:ListEndpoints",
+    }
+)
+
 _PLAN = _WHO | _SEARCH | _LOOK | _PRICES
 _PURCHASE = _WHO | _SEARCH | _LOOK | _BUY
 # An endpoint that does not run on the reservation is deleted at once.
@@ -79,19 +108,21 @@ VERBS: Mapping[str, frozenset[str]] = MappingProxyType(
         "plan": _PLAN,
         "buy": _PURCHASE,
         "show": _WHO | _LOOK | {"ec2:DescribeInstances", "sagemaker:DescribeEndpoint"},
-        "ls": _WHO
+        "ls": _WHO | _LOOK | _LIST,
+        "rebuild": _WHO | _LOOK | {"ec2:DescribeRegions"},
+        "leave": _WHO
         | _LOOK
-        | {
-            "ec2:DescribeAvailabilityZones",
-            "ec2:DescribeRegions",
-            "sagemaker:DescribeEndpoint",
-            "sagemaker:ListEndpoints",
-        },
+        | _LIST
+        | {"ec2:DescribeInstances", "service-quotas:ListRequestedServiceQuotaChangeHistory"},
+        "doctor": _WHO | _CHECK,
+        "adopt": _WHO | _LOOK | {"ec2:CreateTags", "sagemaker:AddTags"},
         "deploy": _DEPLOY,
         "launch": _START,
         "invoke": _WHO | {"sagemaker:InvokeEndpoint"},
         "clean": _CLEAN,
         "run": _PLAN | _PURCHASE | _DEPLOY | _START | _CLEAN,
+        "approve": _WHO,
+        "approvals": _WHO | _SEARCH,
         "audit": frozenset(),
         "history": frozenset(),
         "policy": frozenset(),
@@ -122,10 +153,10 @@ class Role(StrEnum):
 
 ROLES: Mapping[Role, tuple[str, ...]] = MappingProxyType(
     {
-        Role.READ: ("plan", "show", "ls"),
-        Role.WATCH: ("show", "ls"),
-        Role.BUY: ("plan", "buy", "show", "ls"),
-        Role.DEPLOY: ("deploy", "launch", "invoke", "clean", "show", "ls"),
+        Role.READ: ("plan", "doctor", "show", "ls", "leave", "rebuild"),
+        Role.WATCH: ("show", "ls", "leave"),
+        Role.BUY: ("plan", "buy", "adopt", "doctor", "show", "ls", "leave", "rebuild"),
+        Role.DEPLOY: ("deploy", "launch", "invoke", "clean", "show", "ls", "leave"),
     }
 )
 """The verbs that each role runs. `berth run` needs BUY and DEPLOY together."""

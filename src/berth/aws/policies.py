@@ -29,6 +29,8 @@ _ENDPOINTS = "sagemaker:{region}:{account}:endpoint/*"
 _BLOCKS = "ec2:{region}:{account}:capacity-reservation/*"
 _BLOCKS_THEMSELVES = "ec2:{region}:{account}:capacity-block/*"
 _INSTANCES = "ec2:{region}:{account}:instance/*"
+_ROLES = "iam::{account}:role/*"
+_USERS = "iam::{account}:user/*"
 _BUCKET = "s3:::{bucket}"
 _ARTEFACTS = "s3:::{bucket}/*"
 # What RunInstances touches beside the instance. Images and snapshots have no account in their ARN.
@@ -84,6 +86,16 @@ def _serving(resource: str) -> tuple[Grant, ...]:
     return (Grant("ServeModels", (resource,)),)
 
 
+def _quota(action: str) -> tuple[Grant, ...]:
+    """IAM's name of Service Quotas is not botocore's."""
+    return (Grant("NoResourceKnown", ("*",), f"servicequotas:{action}"),)
+
+
+def _adopted(*resources: str) -> tuple[Grant, ...]:
+    """Marking what was bought elsewhere: only with an order's mark among the tags."""
+    return (Grant("MarkAdopted", resources, condition={"Null": {f"aws:RequestTag/{MARK}": "false"}}),)
+
+
 # Operations that are not allowed simply by their own name on `*`.
 GRANTS: Mapping[str, tuple[Grant, ...]] = {
     "sagemaker:DescribeTrainingPlan": _read(_PLANS),
@@ -133,6 +145,17 @@ GRANTS: Mapping[str, tuple[Grant, ...]] = {
             condition={"Null": {f"aws:ResourceTag/{MARK}": "false"}},
         ),
     ),
+    "iam:GetRole": (Grant("AskForOwnRights", (_ROLES,)),),
+    "iam:SimulatePrincipalPolicy": (Grant("AskForOwnRights", (_ROLES, _USERS)),),
+    "service-quotas:GetAWSDefaultServiceQuota": _quota("GetAWSDefaultServiceQuota"),
+    "service-quotas:GetServiceQuota": _quota("GetServiceQuota"),
+    "service-quotas:ListRequestedServiceQuotaChangeHistory": _quota("ListRequestedServiceQuotaChangeHistory"),
+    "service-quotas:ListRequestedServiceQuotaChangeHistoryByQuota": _quota(
+        "ListRequestedServiceQuotaChangeHistoryByQuota"
+    ),
+    "service-quotas:ListServiceQuotas": _quota("ListServiceQuotas"),
+    "ec2:CreateTags": _adopted(_BLOCKS),
+    "sagemaker:AddTags": _adopted(_PLANS),
     # S3 names rights and operations apart; without ListBucket an absent object is answered as forbidden.
     "s3:HeadBucket": _s3("ListBucket", _BUCKET),
     "s3:CreateBucket": _s3("CreateBucket", _BUCKET),

@@ -34,6 +34,9 @@ SERVICES = ("sts", "ec2", "sagemaker", "sagemaker-runtime", "s3")
 # Services that are asked in one Region of their own, whatever Regions a need names.
 PLACED = (("pricing", "us-east-1"),)
 
+HearDate = Callable[[str, str], None]
+"""Hears a service and the `Date` header of one of its answers."""
+
 _CONFIGS: dict[Power, dict[str, Any]] = {
     Power.READ: {"retries": {"mode": "standard", "total_max_attempts": 3}, "read_timeout": 60},
     Power.LAUNCH: {"retries": {"mode": "standard", "total_max_attempts": 3}, "read_timeout": 60},
@@ -123,11 +126,13 @@ def open_door(
     regions: Sequence[str],
     environ: Mapping[str, str],
     clock: Clock,
+    hear_date: HearDate | None = None,
 ) -> Door:
     """Open the way to AWS, or to the yard that BERTH_YARD declares.
 
     `regions` empty means the session's own Region. `environ` must be the process's environment: botocore
     reads that one. The only call made is GetCallerIdentity, after all clients were built and compared.
+    `hear_date` hears the `Date` header of every answer, refusals too, from whichever thread heard it.
 
     Raises BerthError: bad request for mixed or undeclared endpoints, an unknown profile or no Region;
     credentials for missing, expired or foreign keys; incomplete where the service cannot be reached.
@@ -144,6 +149,7 @@ def open_door(
     # Asked in the session's own Region: a Region of the need may not be enabled for the account.
     home = own or places[0]
     clients = _Clients(session, yard, FollowingClock(clock))
+    clients.hear_date = hear_date
     clients.compare(tuple(dict.fromkeys((*places, home))))
     resolve(session, yard, profile)
     account, arn = _caller(clients, home, profile)
@@ -158,6 +164,7 @@ class _Clients:
         self._session = session
         self._yard = yard
         self.clock = clock
+        self.hear_date: HearDate | None = None
         self._made: dict[tuple[str, str, Power], Any] = {}
         self._lock = threading.Lock()
 
@@ -232,8 +239,9 @@ class _Clients:
         events = client.meta.events
         events.register("before-parameter-build", guard(power))
         events.register("before-send", self._same_world(service))
-        if self._yard is not None:
-            events.register("response-received", self._hear)
+        events.register("response-received", self._hear)
+        if self.hear_date is not None:
+            events.register("response-received", _date_to(self.hear_date, service))
         return client
 
     def _same_world(self, service: str) -> Callable[..., None]:
@@ -257,8 +265,20 @@ class _Clients:
     def _hear(self, *, response_dict: Mapping[str, Any] | None = None, **_: Any) -> None:
         headers = (response_dict or {}).get("headers") or {}
         told = headers.get(HEADER) or headers.get(HEADER.title())
-        if told:
+        if told and self._yard is not None:
             self.clock.hear(told)
+        if date := headers.get("date") or headers.get("Date"):
+            self.clock.hear_date(date)
+
+
+def _date_to(hear: HearDate, service: str) -> Callable[..., None]:
+    def tell(*, response_dict: Mapping[str, Any] | None = None, **_: Any) -> None:
+        headers = (response_dict or {}).get("headers") or {}
+        date = headers.get("date") or headers.get("Date")
+        if date:
+            hear(service, str(date))
+
+    return tell
 
 
 def _signing_key(request: Any) -> str:

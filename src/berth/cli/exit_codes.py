@@ -19,6 +19,7 @@ MEANINGS: dict[ExitCode, str] = {
     ExitCode.BAD_REQUEST: "bad request: the need or a file says something that cannot be",
     ExitCode.BOUGHT_NOT_LAUNCHED: "bought, but what should run in it does not",
     ExitCode.CLEANED_STILL_PAID: "cleaned up, and the reservation is still paid until its end",
+    ExitCode.SOMETHING_LEFT: "something still runs, is armed or is waited for: `berth leave` lists it",
     ExitCode.OUTCOME_UNKNOWN: "outcome unknown: do not buy by hand, run `berth show`",
     ExitCode.INTERRUPTED: "interrupted",
 }

@@ -35,7 +35,7 @@ def ls(
     """List what the account holds in all Regions, whoever bought it. Spends nothing, needs no quota."""
     output = Output(as_json=as_json)
     with counter(output, profile=profile, regions=region or ()) as at:
-        made, unlisted = _inventory(at, region or (), everything=everything)
+        made, unlisted = inventory_of(at, region or (), everything=everything)
     from berth.inventory.wording import inventory_text
 
     output.document(made.to_json())
@@ -43,7 +43,7 @@ def ls(
     return _end(made, unlisted)
 
 
-def _inventory(at: Counter, typed: Sequence[str], *, everything: bool) -> tuple[Inventory, str]:
+def inventory_of(at: Counter, typed: Sequence[str], *, everything: bool) -> tuple[Inventory, str]:
     """What is held, and why the Regions themselves are not known ('' when they are)."""
     from berth.inventory.join import join
     from berth.sources.holdings import enabled_regions, look_everywhere
@@ -86,7 +86,7 @@ def _known(at: Counter, order: Order) -> Known | None:
         order=str(order.key),
         way=offer.way,
         region=offer.region,
-        id=order.reservation_name if is_plan else order.reservation_arn.rpartition("/")[2],
+        id=order.plan_name if is_plan else order.reservation_arn.rpartition("/")[2],
         fee=report.paid,
         window=offer.paid_window,
         instance_type=offer.instance_type,

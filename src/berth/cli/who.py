@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -11,16 +11,25 @@ if TYPE_CHECKING:
     from berth.cli.output import Output
 
 
-def enter(output: Output, *, profile: str | None, regions: Sequence[str] = (), quiet: bool = False) -> Door:
+def enter(
+    output: Output,
+    *,
+    profile: str | None,
+    regions: Sequence[str] = (),
+    quiet: bool = False,
+    hear_date: Callable[[str, str], None] | None = None,
+) -> Door:
     """Open the way to AWS or the yard, and say who acts and where on stderr.
 
     `regions` empty means the session's own Region. `quiet` leaves the line to the caller, for an answer that
-    carries it itself. Raises what `open_door` raises.
+    carries it itself. `hear_date` as in `open_door`. Raises what `open_door` raises.
     """
     from berth.aws.session import open_door
     from berth.terms.clock import SystemClock
 
-    door = open_door(profile=profile, regions=regions, environ=os.environ, clock=SystemClock())
+    door = open_door(
+        profile=profile, regions=regions, environ=os.environ, clock=SystemClock(), hear_date=hear_date
+    )
     if not quiet:
         output.talk(door.identity.header())
     return door

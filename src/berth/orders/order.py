@@ -11,6 +11,7 @@ from typing import Any
 from berth.planner.offers import Offer
 from berth.terms.money import Money
 from berth.terms.outcomes import Spending
+from berth.terms.ways import Way
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -130,6 +131,12 @@ class Order:
     def attempt(self) -> Attempt:
         """The latest attempt; every order has one, since the intent is what makes it."""
         return self.attempts[-1]
+
+    @property
+    def plan_name(self) -> str:
+        """The training plan's name in AWS: one that was bought elsewhere keeps its own."""
+        shown = (self.seen or {}).get("name") if self.offer.way is Way.TRAINING_PLAN else None
+        return shown or self.reservation_name
 
     @property
     def spending(self) -> Spending:

@@ -31,7 +31,7 @@ class Trace:
 def trace_of(order: Order) -> Trace:
     """The trace of an order of the journal."""
     return Trace(
-        order.key, order.reservation_name, order.reservation_arn, order.offer, order.attempt.started_at,
+        order.key, order.plan_name, order.reservation_arn, order.offer, order.attempt.started_at,
         frozenset(attempt.intent_id for attempt in order.attempts),
     )  # fmt: skip
 

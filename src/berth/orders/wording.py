@@ -38,7 +38,7 @@ def order_json(
         "way": order.offer.way.value,
         "reservation": reservation_id(order),
         "reservation_arn": order.reservation_arn,
-        "training_plan": order.reservation_name if plan else None,
+        "training_plan": order.plan_name if plan else None,
         "training_plan_arn": order.reservation_arn if plan else None,
         "money": {
             "known": order.spending.spent.value,
@@ -56,7 +56,7 @@ def order_json(
 def reservation_id(order: Order) -> str | None:
     """The plan's name, or the block's id; None for a block that is not known yet."""
     if order.offer.way is Way.TRAINING_PLAN:
-        return order.reservation_name
+        return order.plan_name
     return None if order.reservation_arn is None else order.reservation_arn.rpartition("/")[2]
 
 

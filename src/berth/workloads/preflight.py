@@ -31,7 +31,7 @@ def check_target(order: Order, seen: SeenReservation | None, fitting: Iterable[S
     if Target.ENDPOINT.value in targets:
         return
     bought_for = ", ".join(targets) or "no known target"
-    first = f"the training plan {order.reservation_name} was bought for {bought_for}, which cannot be changed"
+    first = f"the training plan {order.plan_name} was bought for {bought_for}, which cannot be changed"
     lines = [
         f"{first}: no endpoint can run in it",
         *(f"  fits: {_line(other)}" for other in fitting),

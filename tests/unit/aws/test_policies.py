@@ -121,7 +121,7 @@ def test_who_does_not_buy_is_allowed_no_paid_call(role: Role) -> None:
 
 
 def test_a_buyer_may_buy_and_mark_and_nothing_more() -> None:
-    """The two calls that `buy` sends, AWS's permission-only action, tags at purchase alone; no extension."""
+    """The two calls that `buy` sends, AWS's permission-only action, tags at purchase or with an order's mark."""
     made = policy(Role.BUY, HERE)
     beyond = actions(made) - actions(policy(Role.READ, HERE))
     assert beyond == {
@@ -132,12 +132,15 @@ def test_a_buyer_may_buy_and_mark_and_nothing_more() -> None:
         "sagemaker:DescribeReservedCapacity",
         "sagemaker:AddTags",
     }
-    (tags,) = statements(made, "sagemaker:AddTags")
-    assert tags["Condition"]["StringEquals"]["sagemaker:TaggingAction"] == [
+    adopted = {"Null": {"aws:RequestTag/berth:order": "false"}}
+    bought, later = (one["Condition"] for one in statements(made, "sagemaker:AddTags"))
+    assert bought["StringEquals"]["sagemaker:TaggingAction"] == [
         "CreateReservedCapacity", "CreateTrainingPlan",
     ]  # fmt: skip
-    (marks,) = statements(made, "ec2:CreateTags")
-    assert marks["Condition"] == {"StringEquals": {"ec2:CreateAction": "PurchaseCapacityBlock"}}
+    assert later == adopted
+    bought, later = (one["Condition"] for one in statements(made, "ec2:CreateTags"))
+    assert bought == {"StringEquals": {"ec2:CreateAction": "PurchaseCapacityBlock"}}
+    assert later == adopted
     (purchase,) = statements(made, "ec2:PurchaseCapacityBlock")
     assert purchase["Resource"] == f"arn:aws:ec2:us-east-1:{ACCOUNT}:capacity-reservation/*"
 
@@ -178,7 +181,8 @@ def test_account_and_regions_are_in_every_resource(role: Role) -> None:
     made = policy(role, Scope(ACCOUNT, ("us-east-1", "us-gov-west-1")))
     assert [one["Sid"] for one in made["Statement"] if one["Resource"] == "*"] == ["NoResourceKnown"]
     for arn in set(resources(made)) - {"*"}:
-        assert "us-east-1" in arn or ("us-gov-west-1" in arn and arn.startswith("arn:aws-us-gov:"))
+        of_iam = arn.split(":")[2] == "iam"  # which is one for all Regions of a partition
+        assert of_iam or "us-east-1" in arn or ("us-gov-west-1" in arn and arn.startswith("arn:aws-us-gov:"))
         assert ACCOUNT in arn or arn.split(":")[5] in {"image/*", "snapshot/*"}
     everywhere = set(resources(policy(role))) - {"*"}
     assert all(arn.startswith("arn:aws:") for arn in everywhere)

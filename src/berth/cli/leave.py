@@ -1,0 +1,94 @@
+"""`berth leave`: what is still paid, armed or running, before somebody goes. Reads only."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from berth.cli.desks import Counter, counter
+from berth.cli.ls import inventory_of
+from berth.cli.options import Json, Profile
+from berth.cli.output import Output
+from berth.terms.outcomes import BerthError, ExitCode
+
+if TYPE_CHECKING:
+    from berth.inventory.leaving import Doubt, Leaving
+    from berth.terms.money import Money
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command("leave")(leave)
+
+
+def leave(
+    *,
+    region: Annotated[list[str] | None, typer.Option("--region", help="Only there; may be repeated.")] = None,
+    profile: Profile = None,
+    as_json: Json = False,
+) -> int:
+    """Say what is still paid, running, in doubt or waited for, in all Regions. Spends nothing."""
+    from berth.inventory.leaving import leaving
+    from berth.inventory.leaving_text import leaving_text
+    from berth.sources.leaving import look_further
+
+    output = Output(as_json=as_json)
+    with counter(output, profile=profile, regions=region or ()) as at:
+        inventory, unlisted = inventory_of(at, region or (), everything=False)
+        more = look_further(at.door, inventory.regions)
+        left = leaving(inventory, more, _doubts(at), _unused(at))
+    output.document(left.to_json())
+    output.answer(leaving_text(left))
+    return _end(left, unlisted)
+
+
+def _doubts(at: Counter) -> list[Doubt]:
+    """Orders in doubt. Nobody is asked about them here: `berth show` settles them."""
+    from berth.inventory.leaving import Doubt
+    from berth.orders.reconcile import UNSETTLED
+
+    orders = (order for order in at.journal.orders(at.account) if order.state in UNSETTLED)
+    return [Doubt(str(order.key), order.state.value, order.spending) for order in orders]
+
+
+def _unused(at: Counter) -> dict[tuple[str, str], Money]:
+    """What is unused of each order's fee, by its segments."""
+    from berth.orders.seen import SeenReservation
+    from berth.orders.wording import reservation_id
+    from berth.workloads.clean import still_paid
+
+    found = {}
+    for order in at.journal.orders(at.account):
+        seen = SeenReservation.from_json(order.seen) if order.seen else None
+        paid, name = still_paid(order, seen, at.door.clock.now()), reservation_id(order)
+        if paid is not None and name is not None:
+            found[(order.offer.region, name)] = paid.unused
+    return found
+
+
+_SAID = {
+    ExitCode.OUTCOME_UNKNOWN: ("the outcome of an order is in doubt", "berth show the orders named above"),
+    ExitCode.SOMETHING_LEFT: ("something runs, is billed or is waited for", "end what is named above"),
+    ExitCode.INCOMPLETE: (
+        "not every place answered; there may be more",
+        "the lines NOT KNOWN say why; ask again",
+    ),
+    ExitCode.CLEANED_STILL_PAID: (
+        "nothing runs; what is paid stays paid until its end and cannot be given back",
+        "hand it to somebody who can use it",
+    ),
+}
+
+
+def _end(left: Leaving, unlisted: str) -> int:
+    code = left.exit_code
+    if unlisted and code in {ExitCode.DONE, ExitCode.CLEANED_STILL_PAID}:
+        raise BerthError(
+            ExitCode.INCOMPLETE,
+            f"the account's Regions are not known ({unlisted})",
+            "name them with --region",
+        )
+    if code is ExitCode.DONE:
+        return code
+    raise BerthError(code, *_SAID[code])

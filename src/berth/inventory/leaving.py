@@ -1,0 +1,204 @@
+"""What is still paid, armed or running when somebody wants to go. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from berth.inventory.holdings import Endpoint, Holding, Shown
+from berth.inventory.join import Inventory
+from berth.planner.offers import money_json
+from berth.terms.instants import iso
+from berth.terms.money import Money
+from berth.terms.outcomes import ExitCode, Spending
+from berth.terms.ways import Way
+
+SCHEMA = "berth.leave/1"
+
+
+@dataclass(frozen=True, slots=True)
+class RunningInstance:
+    """One instance with an order's mark that is not terminated. None: EC2 did not show it. `block` is the
+    reservation that pays for it; without one it is billed by the second, at `hourly` (None: price not known).
+    """
+
+    region: str
+    id: str
+    state: str
+    order: str
+    instance_type: str | None
+    block: str | None
+    hourly: Money | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRequest:
+    """A request to raise a quota that AWS has not decided."""
+
+    region: str
+    service: str
+    code: str
+    name: str
+    desired: float | None
+    status: str
+
+
+@dataclass(frozen=True, slots=True)
+class MoreOfRegion:
+    """What one Region shows beside its reservations and endpoints; `troubles` is what was not read."""
+
+    region: str
+    instances: tuple[RunningInstance, ...] = ()
+    requests: tuple[OpenRequest, ...] = ()
+    troubles: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """An order whose outcome is not known, or whose paid call may be under way."""
+
+    order: str
+    state: str
+    spending: Spending
+
+
+@dataclass(frozen=True, slots=True)
+class StillPaid:
+    """A reservation that is paid and not over. `until` None: no end, or not shown. `unused` is the share of
+    the fee of the time to come; None where the fee is not known, or there is none (billed by the hour)."""
+
+    holding: Holding
+    until: datetime | None
+    unused: Money | None
+
+    @property
+    def by_the_hour(self) -> bool:
+        """Whether it is billed until somebody cancels it, and not paid up front."""
+        return self.holding.way is Way.ODCR
+
+
+@dataclass(frozen=True, slots=True)
+class Leaving:
+    """All that is left at `at`. `unread` names what was not read, by Region."""
+
+    at: datetime
+    account: str
+    rehearsal: str | None
+    regions: tuple[str, ...]
+    paid: tuple[StillPaid, ...]
+    endpoints: tuple[Endpoint, ...]
+    instances: tuple[RunningInstance, ...]
+    requests: tuple[OpenRequest, ...]
+    doubts: tuple[Doubt, ...]
+    unread: tuple[tuple[str, str], ...]
+
+    @property
+    def runs(self) -> bool:
+        """Whether something runs or waits that somebody could end."""
+        by_the_hour = any(one.by_the_hour for one in self.paid)
+        return bool(self.endpoints or self.instances or self.requests or by_the_hour)
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """Done only where nothing is left and everything answered; else the first that holds, in this order:
+        an outcome in doubt, something that runs or waits, something not read, only paid reservations."""
+        if self.doubts:
+            return ExitCode.OUTCOME_UNKNOWN
+        if self.runs:
+            return ExitCode.SOMETHING_LEFT
+        if self.unread:
+            return ExitCode.INCOMPLETE
+        return ExitCode.CLEANED_STILL_PAID if self.paid else ExitCode.DONE
+
+    def to_json(self) -> dict[str, Any]:
+        """The document described in docs/reference/json.md."""
+        return {
+            "schema": SCHEMA,
+            "at": iso(self.at),
+            "account": self.account,
+            "rehearsal": self.rehearsal,
+            "exit_code": int(self.exit_code),
+            "regions": list(self.regions),
+            "unread": [{"region": region, "trouble": trouble} for region, trouble in self.unread],
+            "paid": [_paid_json(one, self.at) for one in self.paid],
+            "endpoints": [one.to_json() for one in self.endpoints],
+            "instances": [_instance_json(one) for one in self.instances],
+            "quota_requests": [_request_json(one) for one in self.requests],
+            "doubts": [
+                {"order": one.order, "state": one.state, "line": one.spending.line()} for one in self.doubts
+            ],
+        }
+
+
+def leaving(
+    inventory: Inventory,
+    more: Sequence[MoreOfRegion],
+    doubts: Sequence[Doubt],
+    unused: Mapping[tuple[str, str], Money],
+) -> Leaving:
+    """Put together what AWS and the journal know. `unused` is what is unused of an order's fee by its
+    segments, by Region and id; elsewhere it follows from the window."""
+    troubles: dict[str, list[str]] = {region: [trouble] for region, trouble in inventory.unread}
+    for one in more:
+        if one.troubles:
+            troubles.setdefault(one.region, []).extend(one.troubles)
+    return Leaving(
+        at=inventory.at,
+        account=inventory.account,
+        rehearsal=inventory.rehearsal,
+        regions=inventory.regions,
+        paid=tuple(
+            _still_paid(h, inventory.at, unused) for h in inventory.holdings if _is_left(h, inventory.at)
+        ),
+        endpoints=inventory.endpoints,
+        instances=tuple(instance for one in more for instance in one.instances),
+        requests=tuple(request for one in more for request in one.requests),
+        doubts=tuple(doubts),
+        unread=tuple((region, "; ".join(dict.fromkeys(said))) for region, said in sorted(troubles.items())),
+    )
+
+
+def _is_left(holding: Holding, now: datetime) -> bool:
+    """Whether it may still be paid: what is not shown, or not known, counts until its end."""
+    return not holding.is_over and (holding.end is None or now < holding.end)
+
+
+def _still_paid(holding: Holding, now: datetime, unused: Mapping[tuple[str, str], Money]) -> StillPaid:
+    known = unused.get((holding.region, holding.id))
+    return StillPaid(holding, holding.end, known if known is not None else _share(holding, now))
+
+
+def _share(holding: Holding, now: datetime) -> Money | None:
+    fee, start, end = holding.fee, holding.start, holding.end
+    if fee is None or start is None or end is None or start >= end or holding.way is Way.ODCR:
+        return None
+    left = int((end - max(now, start)).total_seconds())
+    whole = int((end - start).total_seconds())
+    return Money(fee.amount * Decimal(left) / Decimal(whole), fee.currency).rounded()
+
+
+def _paid_json(one: StillPaid, now: datetime) -> dict[str, Any]:
+    return {
+        **one.holding.to_json(now),
+        "paid_until": iso(one.until) if one.until else None,
+        "unused": money_json(one.unused),
+        "by_the_hour": one.by_the_hour,
+        "not_shown": one.holding.shown is not Shown.LISTED,
+    }
+
+
+def _instance_json(one: RunningInstance) -> dict[str, Any]:
+    return {
+        "region": one.region, "id": one.id, "state": one.state, "order": one.order,
+        "instance_type": one.instance_type, "block": one.block, "hourly": money_json(one.hourly),
+    }  # fmt: skip
+
+
+def _request_json(one: OpenRequest) -> dict[str, Any]:
+    return {
+        "region": one.region, "service": one.service, "code": one.code, "name": one.name,
+        "desired": one.desired, "status": one.status,
+    }  # fmt: skip
