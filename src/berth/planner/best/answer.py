@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from decimal import ROUND_DOWN, Decimal
+from decimal import Decimal
 from fractions import Fraction
 
 from berth.planner.best.reckon import Bought, Metered
 from berth.terms.money import Money
 from berth.terms.window import Window
 
-_CENT = Decimal("0.01")
 _GAP_STEP = Decimal("0.0001")
 
 
@@ -116,16 +115,13 @@ def money(cost: Fraction, currency: str) -> Money:
     return Money(Decimal(cents) / 100, currency)
 
 
-def bound_money(bound: float, unit: float, currency: str) -> Money:
-    """A bound of the solver as money, rounded down: it must not claim more than is proven."""
-    # A millionth of it is the solver's own tolerance.
-    value = Decimal(repr(max(bound, 0.0) * unit * (1 - 1e-9)))
-    return Money(value.quantize(_CENT, rounding=ROUND_DOWN), currency)
+def floor_money(cost: Fraction, currency: str) -> Money:
+    """To the cent, rounded down: a bound must not claim more than is proven."""
+    return Money(Decimal(max(cost, Fraction(0)) * 100 // 1) / 100, currency)
 
 
-def gap_of(cost: Fraction, bound: float, unit: float) -> Decimal:
-    """By which share a cost is over a bound; 1 where there is no bound."""
+def gap_of(cost: Fraction, bound: float) -> Decimal:
+    """By which share of itself a cost is over a bound."""
     if cost <= 0:
         return Decimal(0)
-    below = float(cost) - bound * unit
-    return Decimal(repr(max(below / float(cost), 0.0))).quantize(_GAP_STEP)
+    return Decimal(repr(max(1 - bound / float(cost), 0.0))).quantize(_GAP_STEP)

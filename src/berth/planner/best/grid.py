@@ -123,7 +123,9 @@ def _undoubled(supply: Supply, candidates: Sequence[Candidate]) -> list[Candidat
         alike: tuple[object, ...] = (
             c.instance_type, c.zone_id, c.region, c.way, c.held, c.usable, c.count, c.divisible,
         )  # fmt: skip
-        exclusive = c.zone_id is not None and 2 * c.count > most[(c.instance_type, c.zone_id)]
+        # Of two that can be divided, both are of use until one alone has all that was confirmed.
+        both = c.count + 1 if c.divisible else 2 * c.count
+        exclusive = c.zone_id is not None and both > most[(c.instance_type, c.zone_id)]
         kept.setdefault(alike if exclusive else (c.id,), c)
     return sorted(kept.values(), key=order_of)
 

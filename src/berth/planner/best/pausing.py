@@ -14,10 +14,14 @@ Row = tuple[list[int], list[float], float]
 
 @dataclass(frozen=True, slots=True)
 class Pausing:
-    """How long the work runs in all, and the longest pause; both in microseconds."""
+    """How long the work runs in all, and the longest pause; both in microseconds.
+
+    `fixed`: it begins with the first row and ends with the last.
+    """
 
     runs: int
     most_gap: int
+    fixed: bool = False
 
 
 def rows_of(grid: Grid, pausing: Pausing, at: int) -> list[Row]:
@@ -33,6 +37,8 @@ def rows_of(grid: Grid, pausing: Pausing, at: int) -> list[Row]:
     rows: list[Row] = [
         ([runs + i for i in range(n)], [float(h) for h in hours], pausing.runs / 3_600_000_000)
     ]
+    if pausing.fixed:
+        rows += [([runs], [1.0], 1.0), ([runs + n - 1], [1.0], 1.0)]
     for i in range(n):
         rows.append(([begun + i, runs + i], [1.0, -1.0], 0.0))
         rows.append(([left + i, runs + i], [1.0, -1.0], 0.0))

@@ -21,6 +21,8 @@ from berth.planner.best.pausing import Pausing, rows_of
 from berth.planner.best.search import SEED
 
 _WHOLE = 1e-6
+# Costs are not negative and columns are bounded, so nothing is unbounded here.
+_NEVER = (highspy.HighsModelStatus.kInfeasible, highspy.HighsModelStatus.kUnboundedOrInfeasible)
 _ITERATIONS = 200_000
 
 
@@ -56,7 +58,7 @@ def solve_linear(grid: Grid, pausing: Pausing | None = None) -> Solved:
     solver = _solver(grid, pausing, whole=False)
     solver.run()
     status = solver.getModelStatus()
-    if status == highspy.HighsModelStatus.kInfeasible:
+    if status in _NEVER:
         return Solved(Status.IMPOSSIBLE, float("inf"))
     if status != highspy.HighsModelStatus.kOptimal:
         return Solved(Status.BOUNDED, 0.0)  # no fee is negative, so zero is a bound
@@ -73,8 +75,13 @@ def solve_whole(grid: Grid, start: Ints | None, nodes: int, pausing: Pausing | N
     if start is not None:
         _hand_over(solver, grid, start)
     solver.run()
+    if solver.getModelStatus() == highspy.HighsModelStatus.kSolveError:
+        # HiGHS 1.16.0 sometimes presolves a small program to nothing and then cannot undo it.
+        solver.clearSolver()
+        solver.setOptionValue("presolve", "off")
+        solver.run()
     status, info = solver.getModelStatus(), solver.getInfo()
-    if status == highspy.HighsModelStatus.kInfeasible:
+    if status in _NEVER:
         return Solved(Status.IMPOSSIBLE, float("inf"))
     proven = status == highspy.HighsModelStatus.kOptimal
     found = info.primal_solution_status == int(highspy.SolutionStatus.kSolutionStatusFeasible)

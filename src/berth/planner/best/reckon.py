@@ -136,8 +136,9 @@ def reckon_paused(
     """The same for work that may pause, and runs in `running`; None when it pauses too long or runs too
     little.
     """
-    whole = wish.end - wish.start
-    if not running or sum((w.duration for w in running), timedelta()) < whole:
+    if not running or sum((w.duration for w in running), timedelta()) < wish.runs_at_least:
+        return None
+    if not wish.slack and (running[0].start, running[-1].end) != (wish.start, wish.end):
         return None
     pauses = (b.start - a.end for a, b in pairwise(running))
     if any(pause < timedelta(0) or pause > wish.most_gap for pause in pauses):

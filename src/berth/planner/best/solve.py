@@ -13,7 +13,7 @@ from datetime import timedelta
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from berth.planner.best.answer import Answer, Outcome, Proof, bound_money, gap_of
+from berth.planner.best.answer import Answer, Outcome, Proof, floor_money, gap_of
 from berth.planner.best.reckon import Bought, Reckoning, demands, hours, reckon, reckon_paused
 from berth.planner.best.scenes import Scene, comparable, latest_of, scenes_of, spread
 from berth.planner.best.supply import Candidate, Supply
@@ -160,8 +160,8 @@ class _Run:
         wish, pausing = scene.wish, None
         edges: list[int] = []
         if wish.most_gap:
-            whole = wish.end - wish.start
-            pausing = Pausing(whole // _MICRO, wish.most_gap // _MICRO)
+            whole = wish.runs_at_least
+            pausing = Pausing(whole // _MICRO, wish.most_gap // _MICRO, fixed=not wish.slack)
             wish = wish.lasting(latest_of(wish) - wish.start)
             edges = _pause_edges(scene, whole)
         grid = grid_of(wish, scene.supply, edges)
@@ -216,8 +216,7 @@ class _Run:
         cost = best.reckoning.cost
         proven = bound * scale
         optimal = not left_out and float(cost) <= proven * (1 + 1e-6) + 1e-6 * best.board.grid.unit
-        if optimal:
-            proven = float(cost)
+        proven = float(cost) if optimal else min(proven, float(cost)) * (1 - _HAIR)
         self.settled &= optimal
         wanted = sum(
             (d.wanted * hours(d.window.duration) for d in demands(best.board.scene.wish)), Fraction(0)
@@ -233,8 +232,8 @@ class _Run:
             wanted_in_all=wanted,
             proof=Proof(
                 optimal=optimal,
-                bound=bound_money(proven, 1.0, self.wish.currency),
-                gap=gap_of(cost, proven, 1.0),
+                bound=floor_money(cost if optimal else Fraction(proven), self.wish.currency),
+                gap=gap_of(cost, proven),
                 scenes=scenes,
                 left_out=left_out,
                 nodes=self.nodes,

@@ -61,9 +61,10 @@ class Wish:
     `currency` is the only one that is compared; offers in another are refused. `budget` bounds the total
     (None: none). `zones` and `regions` are the only ones allowed (None: any). `latest_end` None: the start
     is fixed. `spans` are the durations that will do, shortest first (empty: that of the steps); the last
-    step ends where the duration does, and `goal` says which is preferred. `most_gap`, if over zero, lets
-    the work pause: it then needs the duration of its steps in total until `latest_end`, with no pause
-    longer than that.
+    step ends where the duration does, and `goal` says which is preferred. `most_gap`, if over
+    zero, lets the work pause, never longer than that: it then runs for `runs` in all (None: as long as its
+    steps are) until `latest_end`; with a fixed start from the first to the last instant of its steps, but for
+    the pauses.
     """
 
     parts: tuple[Part, ...]
@@ -77,6 +78,7 @@ class Wish:
     spans: tuple[timedelta, ...] = ()
     goal: Goal = Goal.SHORTEST
     most_gap: timedelta = timedelta(0)
+    runs: timedelta | None = None
 
     def __post_init__(self) -> None:
         if not self.parts:
@@ -107,6 +109,11 @@ class Wish:
     def slack(self) -> timedelta:
         """By how much the steps may move later; zero when the start is fixed."""
         return max((self.latest_end or self.end) - self.end, timedelta(0))
+
+    @property
+    def runs_at_least(self) -> timedelta:
+        """How long work that may pause runs in all."""
+        return self.end - self.start if self.runs is None else self.runs
 
     def moved(self, shift: timedelta) -> Wish:
         """The same wish, fixed `shift` later."""
