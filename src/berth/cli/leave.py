@@ -40,7 +40,7 @@ def leave(
         left = leaving(inventory, more, _doubts(at), _unused(at))
     output.document(left.to_json())
     output.answer(leaving_text(left))
-    return _end(left, unlisted)
+    return _end(output, left, unlisted)
 
 
 def _doubts(at: Counter) -> list[Doubt]:
@@ -74,14 +74,10 @@ _SAID = {
         "not every place answered; there may be more",
         "the lines NOT KNOWN say why; ask again",
     ),
-    ExitCode.CLEANED_STILL_PAID: (
-        "nothing runs; what is paid stays paid until its end and cannot be given back",
-        "hand it to somebody who can use it",
-    ),
 }
 
 
-def _end(left: Leaving, unlisted: str) -> int:
+def _end(output: Output, left: Leaving, unlisted: str) -> int:
     code = left.exit_code
     if unlisted and code in {ExitCode.DONE, ExitCode.CLEANED_STILL_PAID}:
         raise BerthError(
@@ -89,6 +85,8 @@ def _end(left: Leaving, unlisted: str) -> int:
             f"the account's Regions are not known ({unlisted})",
             "name them with --region",
         )
-    if code is ExitCode.DONE:
+    if code is ExitCode.CLEANED_STILL_PAID:
+        output.talk("nothing runs; what is paid stays paid until its end, and cannot be given back")
+    if code in {ExitCode.DONE, ExitCode.CLEANED_STILL_PAID}:
         return code
     raise BerthError(code, *_SAID[code])
