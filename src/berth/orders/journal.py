@@ -14,6 +14,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from berth.orders.extensions.rows import extensions_of
 from berth.orders.journal_file import Place, journal_place, place_of
 from berth.orders.launches import Launch
 from berth.orders.names import reservation_name
@@ -317,6 +318,15 @@ class Journal:
         return launch
 
     # -- history ---------------------------------------------------------------------------------------
+    def authors(self, account: str) -> dict[OrderKey, Who]:
+        """Who wrote the latest intent, or adopted it, of each order of an account."""
+        rows = self._db.execute(
+            "SELECT need, sequence, caller, process FROM events JOIN orders USING (order_id)"
+            " WHERE realm = ? AND account = ? AND kind IN ('intended', 'adopted') ORDER BY number",
+            (self.realm, account),
+        ).fetchall()
+        return {OrderKey(account, r["need"], r["sequence"]): Who(r["caller"], r["process"]) for r in rows}
+
     def events(self, key: OrderKey) -> tuple[Event, ...]:
         """The order's history, oldest first."""
         rows = self._db.execute(
@@ -354,7 +364,7 @@ class Journal:
             "SELECT * FROM looks WHERE order_id = ? AND attempt = ? ORDER BY number",
             (row["order_id"], attempts[-1]["number"]),
         ).fetchall()
-        return order_from(row, attempts, looks)
+        return order_from(row, attempts, looks, extensions_of(self._db, row["order_id"]))
 
     def _move(self, key: OrderKey, expected: OrderState, to: OrderState, now: datetime) -> None:
         if to not in MOVES[expected]:

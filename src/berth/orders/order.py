@@ -8,10 +8,13 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
+from berth.orders.extensions.extension import Extension, ExtensionState
 from berth.planner.offers import Offer
+from berth.terms.instants import parse_instant
 from berth.terms.money import Money
 from berth.terms.outcomes import Spending
 from berth.terms.ways import Way
+from berth.terms.window import Window
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -108,10 +111,10 @@ class Order:
 
     `offer` is what was approved, `cap` the most that may be paid for it (None: its own fee). `context` keeps
     `need` and `cost` as the plan had them, for what comes after the purchase; either may be absent.
-    `reservation_name` derives from the key: it is the training plan's name, and names what Berth makes for
-    the order whatever was bought. `reservation_arn` is None until a reservation is known (its id, for a block
-    that AWS showed without an ARN); `seen` is the last description of it that was read (a JSON value, see
-    `orders.seen`), None when none was.
+    `reservation_name` derives from the key: it is the name of a training plan that Berth buys, and names what
+    Berth makes for the order whatever was bought. `reservation_arn` is None until a reservation is known (its
+    id, for a block that AWS showed without an ARN); `seen` is the last description of it that was read (a JSON value, see
+    `orders.seen`), None when none was. `extensions` are those that were intended, oldest first.
     """
 
     key: OrderKey
@@ -126,11 +129,27 @@ class Order:
     changed_at: datetime
     attempts: tuple[Attempt, ...]
     looks: tuple[Look, ...]
+    extensions: tuple[Extension, ...] = ()
 
     @property
     def attempt(self) -> Attempt:
         """The latest attempt; every order has one, since the intent is what makes it."""
         return self.attempts[-1]
+
+    @property
+    def window(self) -> Window:
+        """The paid window as AWS showed it last, since an extension moves its end; else as approved."""
+        seen, approved = self.seen or {}, self.offer.paid_window
+        start = parse_instant(seen["start"]) if seen.get("start") else approved.start
+        end = parse_instant(seen["end"]) if seen.get("end") else approved.end
+        return Window(start, end) if start < end else approved
+
+    @property
+    def extended(self) -> tuple[Extension, ...]:
+        """The extensions that are bought and that the window holds already: those that are paid."""
+        end = self.window.end
+        bought = (one for one in self.extensions if one.state is ExtensionState.BOUGHT)
+        return tuple(one for one in bought if one.window.end <= end)
 
     @property
     def plan_name(self) -> str:

@@ -8,12 +8,12 @@ from enum import StrEnum
 from typing import Any
 
 from berth.aws.refusals import Kind, Refusal
-from berth.orders.calls import asked
 from berth.orders.desk import Desk
 from berth.orders.guard import check_money, check_time
 from berth.orders.journal import LostRace, OrderTaken
 from berth.orders.matching import alternatives, match, narrowed
 from berth.orders.order import Approval, Order, OrderKey, OrderState
+from berth.orders.paying import pay
 from berth.orders.reconcile import UNSETTLED, doubt, refresh, settle_doubt
 from berth.orders.seen import SeenReservation, differences, fitted
 from berth.orders.shops.shop import NOUNS
@@ -172,7 +172,7 @@ def _pay_and_record(
             ) from None
         return known
     desk.tell_spending(order.spending)
-    end = _pay(desk, client, order)
+    end = pay(client, desk.shop.pays, desk.shop.request(order), desk.shop.bought)
     if isinstance(end, str):
         try:
             order = desk.journal.settle(
@@ -182,17 +182,6 @@ def _pay_and_record(
             order = _still(desk, key, order)
         return _bought(desk, order, How.BOUGHT)
     return _no_answer(desk, order, end, answer)
-
-
-def _pay(desk: Desk, client: Any, order: Order) -> str | Refusal:
-    """The only place of the program that pays: one call, never repeated. What was bought, or why not."""
-    answer = asked(lambda: getattr(client, desk.shop.pays)(**desk.shop.request(order)))
-    if isinstance(answer, Refusal):
-        return answer
-    named = desk.shop.bought(answer)
-    if named is not None:
-        return named
-    return Refusal(Kind.UNCLASSIFIED, "no name", "the answer names no reservation", may_have_happened=True)
 
 
 def _no_answer(desk: Desk, order: Order, refusal: Refusal, answer: PlaceAnswer) -> Purchase:

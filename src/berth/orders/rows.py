@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from berth.orders.extensions.extension import Extension
 from berth.orders.launches import Launch
 from berth.orders.order import Approval, Attempt, Look, Order, OrderKey, OrderState
 from berth.orders.spending import TEAM
@@ -16,8 +17,11 @@ from berth.terms.instants import from_micros, to_micros
 from berth.terms.money import Money
 
 
-def order_from(row: Row, attempts: Iterable[Row], looks: Iterable[Row]) -> Order:
-    """An order from its row, those of its attempts in order, and those of its latest attempt's looks."""
+def order_from(
+    row: Row, attempts: Iterable[Row], looks: Iterable[Row], extensions: tuple[Extension, ...] = ()
+) -> Order:
+    """An order from its row, those of its attempts in order, those of its latest attempt's looks, and its
+    extensions."""
     return Order(
         key=OrderKey(row["account"], row["need"], row["sequence"]),
         state=OrderState(row["state"]),
@@ -39,6 +43,7 @@ def order_from(row: Row, attempts: Iterable[Row], looks: Iterable[Row]) -> Order
             )
             for found in looks
         ),
+        extensions=extensions,
     )
 
 

@@ -38,7 +38,14 @@ _ORDERS = (
     " AND attempts.number = (SELECT MAX(number) FROM attempts latest"
     " WHERE latest.order_id = orders.order_id)"
 )
-SPENT = (_ORDERS,)
+_EXTENSIONS = (
+    "SELECT orders.order_id AS order_id, orders.team AS team, extensions.started_at AS at,"
+    " extensions.fee_micros AS micros, extensions.currency AS currency"
+    " FROM orders JOIN extensions ON extensions.order_id = orders.order_id"
+    " WHERE orders.realm = ? AND extensions.state IN ('buying', 'unknown', 'bought')"
+    " AND (extensions.started_at >= ? OR orders.order_id = ?)"
+)
+SPENT = (_ORDERS, _EXTENSIONS)
 """One statement for each table that holds paid intents; whoever adds such a table adds its statement."""
 
 

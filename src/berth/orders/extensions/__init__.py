@@ -1,0 +1,1 @@
+"""Extending what an order bought: later ends, paid once each."""

@@ -1,0 +1,90 @@
+"""Offers to extend: the choice among them, and whether a fresh one is the chosen one. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from berth.terms.instants import iso
+from berth.terms.money import Money
+from berth.terms.outcomes import BerthError, ExitCode
+from berth.terms.window import Window
+
+GONE = "the offer to extend is gone"
+
+
+@dataclass(frozen=True, slots=True)
+class ExtensionOffer:
+    """An extension that can be had now. `fee` None: AWS showed none that can be read, so unknown."""
+
+    offering_id: str
+    window: Window
+    fee: Money | None
+    seen_at: datetime
+
+
+def cheapest(offers: Sequence[ExtensionOffer], end: datetime, cap: Money | None) -> ExtensionOffer:
+    """The cheapest of the offers that begin at `end`, the present end; the longer of two that cost the same.
+
+    Only a fee that is known, over zero and within `cap` counts, and currencies are never compared. Raises
+    BerthError: no capacity when there is no offer, decision needed when none of them may be taken.
+    """
+    fitting = [offer for offer in offers if offer.window.start == end]
+    if not fitting:
+        raise BerthError(
+            ExitCode.NO_CAPACITY,
+            "no extension of that length is on sale now",
+            "try another length with --by, or again later: one can be bought until 1 hour before the end",
+        )
+    priced = [(offer.fee, offer) for offer in fitting if offer.fee is not None and offer.fee.amount > 0]
+    if not priced:
+        raise BerthError(
+            ExitCode.DECISION_NEEDED, "AWS shows no fee for the extension, so it cannot be weighed"
+        )
+    currencies = sorted({fee.currency for fee, _ in priced})
+    if len(currencies) > 1:
+        raise BerthError(
+            ExitCode.DECISION_NEEDED,
+            f"the offers are in {' and '.join(currencies)}: these cannot be compared",
+        )
+    fee, offer = min(priced, key=lambda pair: (pair[0].amount, -pair[1].window.end.timestamp()))
+    check_cap(fee, cap)
+    return offer
+
+
+def check_cap(fee: Money, cap: Money | None) -> None:
+    """Raise BerthError (decision needed) unless the fee is within the cap."""
+    if cap is None:
+        return
+    if cap.currency != fee.currency:
+        raise BerthError(
+            ExitCode.DECISION_NEEDED, f"the fee is {fee} and --max is {cap}: these cannot be compared"
+        )
+    if fee > cap:
+        raise BerthError(ExitCode.DECISION_NEEDED, f"the fee is {fee}, --max allows {cap}; nothing is bought")
+
+
+def same_again(chosen: ExtensionOffer, fresh: Sequence[ExtensionOffer]) -> ExtensionOffer:
+    """The chosen offer as a new search shows it: the same window at the same fee to the cent.
+
+    Raises BerthError (decision needed) when it is gone or its price has moved.
+    """
+    same = [offer for offer in fresh if offer.window == chosen.window]
+    if not same:
+        raise BerthError(
+            ExitCode.DECISION_NEEDED, f"{GONE}; nothing is bought in its place", "run the same command again"
+        )
+    for offer in same:
+        if offer.fee == chosen.fee:
+            return offer
+    assert chosen.fee is not None
+    now = same[0].fee
+    moved = "unknown" if now is None else f"{now.amount:.2f}"
+    currency = "" if now is None or now.currency == chosen.fee.currency else f" {now.currency}"
+    raise BerthError(
+        ExitCode.DECISION_NEEDED,
+        f"price moved {chosen.fee.amount:.2f} → {moved}{currency or f' {chosen.fee.currency}'}"
+        f" for the extension to {iso(chosen.window.end)}; nothing is bought",
+        "run the same command again to decide on the price of now",
+    )
