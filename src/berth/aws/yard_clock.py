@@ -52,7 +52,7 @@ class FollowingClock:
         self._told = told if self._told is None else max(self._told, told)
 
     def hear_date(self, header: str) -> None:
-        """Take the service's time from the header `Date` of an answer; one that cannot be read tells nothing."""
+        """Take the service's time from the header `Date` of an answer; an unreadable one tells nothing."""
         try:
             told = parsedate_to_datetime(header)
         except ValueError:

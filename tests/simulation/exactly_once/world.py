@@ -224,8 +224,8 @@ class World:
         """Who says that nothing was spent must be right: then, and for what is still under way."""
         if ended.code is None or not ended.code or ended.money.spent is not Spent.NOTHING:
             return
-        if len(self.journals()) > 1 or self.wire.late:
-            return
+        if len(self.journals()) > 1 or self.wire.late or any(one.alive for one in self.machines):
+            return  # somebody else may be paying at this very moment
         mine = {f"{self.account}/{need}/{number}" for number in range(1, 9)}
         paid = [sale.arn for sale in sales(self.yard) if sale.mark in mine and sale.status not in _DEAD]
         with self.journal(process.machine) as journal:
