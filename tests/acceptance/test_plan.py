@@ -106,12 +106,12 @@ def test_reading_never_spends(here: YardProcess, berth: Berth) -> None:
 def test_a_bad_need_sends_nothing(here: YardProcess, berth: Berth, tmp_path: Path) -> None:
     """Everything wrong is told before the yard hears a word."""
     need = tmp_path / "need.toml"
-    need.write_text(NEED.read_text().replace('"24h"', '"183d"').replace("count = 1", "count = 65"))
+    need.write_text(NEED.read_text().replace('"24h"', '"2000d"').replace("count = 1", "count = 1001"))
     before = len(here.log)
     code, out, err = berth(here, "plan", need)
     assert (code, out) == (ExitCode.BAD_REQUEST, "")
-    assert "count: plans are sold in 1, 2, 4" in err
-    assert "duration: must be from 1 h to 182 days, not 183 d" in err
+    assert "count: must be a whole number from 1 to 1000, not 1001" in err
+    assert "duration: must be from 1 h to 1,095 days, not 2000 d" in err
     assert err.splitlines()[-1] == "nothing was spent"
     assert len(here.log) == before
 

@@ -19,21 +19,24 @@ Flags = Mapping[str, str | Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class TypedNeed:
-    """What was typed: the file's text and name ('' for none) and the flags, by key of the need file."""
+    """What was typed: the file's text and name ('' for none), the flags by key of the need file, and the
+    name of the part that is meant (None: the one that the need plans)."""
 
     text: str
     source: str
     folder: Path
     flags: Flags
+    part: str | None = None
 
     def read(self, now: datetime) -> Need:
-        """The need, checked against `now`. Raises SettingsError with every complaint."""
+        """The need, checked against `now`. Raises SettingsError with every complaint, BerthError for a part
+        that the need does not have."""
         from berth.planner.need_file import need_from_flags, read_need
 
         if not self.source:
-            return need_from_flags(self.flags, now)
+            return _part_of(need_from_flags(self.flags, now), self.part)
         need = read_need(self.text, self.source, now, self.flags)
-        return _absolute(need, self.folder)
+        return _part_of(_absolute(need, self.folder), self.part)
 
     def draft(self) -> Need:
         """The need with everything checked but what lies in the past: the clock to ask may be a yard's."""
@@ -42,15 +45,33 @@ class TypedNeed:
         return self.read(EPOCH)
 
 
-def typed_need(file: Path | None, flags: Mapping[str, str | Sequence[str] | None]) -> TypedNeed:
+def typed_need(
+    file: Path | None, flags: Mapping[str, str | Sequence[str] | None], part: str | None = None
+) -> TypedNeed:
     """Take `file` and the flags that were given (None and empty ones were not). Raises BerthError."""
     given = {key: value for key, value in flags.items() if value}
     if file is None:
         if not given:
             raise BerthError(ExitCode.USAGE, "say what you need: a need file, or flags", "berth plan --help")
-        return TypedNeed("", "", Path.cwd(), given)
+        return TypedNeed("", "", Path.cwd(), given, part)
     text = _read(file)
-    return TypedNeed(text, str(file), file.absolute().parent, given)
+    return TypedNeed(text, str(file), file.absolute().parent, given, part)
+
+
+def _part_of(need: Need, name: str | None) -> Need:
+    if name is None:
+        return need
+    part = next((part for part in need.parts if part.name == name), None)
+    if part is None:
+        there = ", ".join(part.name for part in need.parts)
+        raise BerthError(ExitCode.USAGE, f"--part {name}: the need has no such part; it has {there}")
+    if not part.reserve:
+        raise BerthError(
+            ExitCode.USAGE,
+            f"--part {name}: it is not held ahead, so there is nothing to plan",
+            "launch it on demand beside the others, or write reserve = true",
+        )
+    return need.alone(part)
 
 
 def _read(file: Path) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from berth.cli import need_options as options
 from berth.cli.desks import journal_trouble
 from berth.cli.needs import TypedNeed, typed_need
 from berth.cli.options import Json, NeedFile, Profile
@@ -30,23 +31,31 @@ def register(app: typer.Typer) -> None:
 def plan(
     need: NeedFile = None,
     *,
-    name: Annotated[Text, typer.Option("--name", help="Name of the need.")] = None,
-    instance_type: Annotated[Text, typer.Option("--type", help="Instance type: ml.trn1.32xlarge.")] = None,
-    count: Annotated[Text, typer.Option("--count", help="Instances: 1, 2, 4 ... 64.")] = None,
-    duration: Annotated[Text, typer.Option("--duration", help="Time to hold and pay: 24h, 7d.")] = None,
-    target: Annotated[Text, typer.Option("--target", help="What runs: endpoint, training-job ...")] = None,
-    region: Annotated[list[str] | None, typer.Option("--region", help="Region; may be repeated.")] = None,
-    zone_id: Annotated[list[str] | None, typer.Option("--zone-id", help="Zone id; may be repeated.")] = None,
-    start: Annotated[Text, typer.Option("--start", help="Fixed start: 2026-12-02T11:30Z.")] = None,
-    earliest: Annotated[Text, typer.Option("--from", help="Earliest start: an instant or a day.")] = None,
-    latest: Annotated[Text, typer.Option("--until", help="Latest end; a day counts whole.")] = None,
-    budget: Annotated[Text, typer.Option("--budget", help="Most that may be paid: 500.")] = None,
-    account: Annotated[Text, typer.Option("--account", help="Pin the account.")] = None,
-    utilisation: Annotated[Text, typer.Option("--utilisation", help="Share of the time in use: 0.6.")] = None,
-    platform: Annotated[Text, typer.Option("--platform", help="Of instances: Linux/UNIX ...")] = None,
-    time_zone: Annotated[
-        Text, typer.Option("--time-zone", help="Zone of local times: Europe/Berlin.")
-    ] = None,
+    name: options.Name = None,
+    types: options.Types = None,
+    accelerators: options.Accelerators = None,
+    count: options.Count = None,
+    count_wanted: options.CountWanted = None,
+    duration: options.Duration = None,
+    goal: options.Goal = None,
+    target: options.Target = None,
+    region: options.Regions = None,
+    zone_id: options.ZoneIds = None,
+    subnet_zone: options.SubnetZones = None,
+    start: options.Start = None,
+    earliest: options.Earliest = None,
+    latest: options.Latest = None,
+    gap_at_most: options.GapAtMost = None,
+    interruptible: options.Interruptible = None,
+    checkpoint_every: options.CheckpointEvery = None,
+    retryable: options.Retryable = None,
+    startup: options.Startup = None,
+    budget: options.Budget = None,
+    account: options.Account = None,
+    utilisation: options.Utilisation = None,
+    platform: options.Platform = None,
+    time_zone: options.TimeZone = None,
+    part: options.PartName = None,
     zones: Annotated[
         str, typer.Option("--zones", help="`regional` leaves out what is on sale in Local Zones.")
     ] = "all",
@@ -69,11 +78,15 @@ def plan(
     typed = typed_need(
         need,
         {
-            "name": name, "instance_type": instance_type, "count": count, "duration": duration,
-            "target": target, "regions": region, "zone_ids": zone_id, "start": start,
-            "earliest_start": earliest, "latest_end": latest, "budget": budget, "account": account,
-            "utilisation": utilisation, "time_zone": time_zone, "platform": platform,
+            "name": name, "type": types, "accelerators": accelerators, "count": count,
+            "count_wanted": count_wanted, "duration": duration, "goal": goal, "target": target,
+            "regions": region, "zone_ids": zone_id, "subnet_zones": subnet_zone, "start": start,
+            "earliest_start": earliest, "latest_end": latest, "gap_at_most": gap_at_most,
+            "interruptible": options.yes_no(interruptible), "checkpoint_every": checkpoint_every,
+            "retryable": options.yes_no(retryable), "startup": startup, "budget": budget,
+            "account": account, "utilisation": utilisation, "time_zone": time_zone, "platform": platform,
         },
+        part,
     )  # fmt: skip
     asking = Asking(profile, local_zones=_local_zones(zones), ways=ways)
     if wait_until is not None:
@@ -192,11 +205,7 @@ def why_nothing(made: Plan) -> BerthError:
     if not made.answers:
         return _nothing_to_ask(made)
     if not unanswered(made):
-        return BerthError(
-            ExitCode.NO_CAPACITY,
-            "every place answered, and nothing that fits is on sale",
-            "widen the need: other Regions, a later end, another start, a higher budget",
-        )
+        return _nothing_fits(made)
     mistyped = doubtful_regions(made)
     if mistyped and {a.region for a in made.answers} == {a.region for a in unanswered(made)}:
         return BerthError(ExitCode.BAD_REQUEST, "\n".join(mistyped), "write Regions like us-east-1")
@@ -208,6 +217,24 @@ def why_nothing(made: Plan) -> BerthError:
         ExitCode.INCOMPLETE,
         f"{asked} of {places} places searched: whether something fits elsewhere is not known",
         "the line INCOMPLETE above says which; ask again",
+    )
+
+
+def _nothing_fits(made: Plan) -> BerthError:
+    """Every place answered: nothing is on sale, or nothing that holds all of the need."""
+    from berth.planner.fit import is_piece
+
+    pieces = [rejected for rejected in made.rejected if is_piece(rejected.offer, made.need)]
+    if pieces:
+        return BerthError(
+            ExitCode.NO_CAPACITY,
+            f"no single offer holds all of it; {len(pieces)} that hold a part of it are on sale",
+            "the lines NONE and SPLIT above say which parts; plan each by a need of its own",
+        )
+    return BerthError(
+        ExitCode.NO_CAPACITY,
+        "every place answered, and nothing that fits is on sale",
+        "widen the need: other Regions, a later end, another start, a higher budget",
     )
 
 

@@ -22,6 +22,14 @@ def misfits(offer: Offer, need: Need, now: datetime) -> tuple[str, ...]:
     return tuple(sentence for rule in RULES if (sentence := rule(offer, need, now)))
 
 
+def is_piece(offer: Offer, need: Need) -> bool:
+    """Whether an offer holds a part of what no single offer can: one of several blocks, or a layer."""
+    wanted = need.type_count(offer.instance_type)
+    if wanted is None or offer.count >= wanted.count:
+        return False
+    return bool(need.profile) or wanted.count > BLOCK_COUNT_MAX
+
+
 def _target(offer: Offer, need: Need, now: datetime) -> str:
     if need.target.value in offer.targets:
         return ""
