@@ -92,7 +92,7 @@ class Counter:
 
     def _shop(self, way: Way, region: str) -> Shop:
         """The shop of a way."""
-        from berth.orders.shops.capacity_blocks import BlockShop
+        from berth.orders.shops.capacity_blocks import UNSEEN, UNSEEN_BY_A_TEAM, BlockShop
         from berth.orders.shops.training_plans import PlanShop
         from berth.sources import capacity_blocks, training_plans
 
@@ -106,7 +106,8 @@ class Counter:
             return training_plans.search_place(query, *clients, now=clock.now)
 
         if way is Way.CAPACITY_BLOCK:
-            return BlockShop(reader("ec2", region), ask_blocks)
+            unseen = UNSEEN_BY_A_TEAM if self.shared else UNSEEN
+            return BlockShop(reader("ec2", region), ask_blocks, unseen=unseen)
         return PlanShop(reader("sagemaker", region), ask_plans)
 
     def buyer(self, desk: Desk, offer: Offer) -> Any:

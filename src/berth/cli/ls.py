@@ -29,11 +29,16 @@ def ls(
     everything: Annotated[
         bool, typer.Option("--all", help="Also orders that ended over 30 days ago.")
     ] = False,
+    orders: Annotated[
+        bool, typer.Option("--orders", help="The journal's orders instead: state, fee, who. Asks no Region.")
+    ] = False,
     profile: Profile = None,
     as_json: Json = False,
 ) -> int:
     """List what the account holds in all Regions, whoever bought it. Spends nothing, needs no quota."""
     output = Output(as_json=as_json)
+    if orders:
+        return _orders(output, profile, region or ())
     with counter(output, profile=profile, regions=region or ()) as at:
         made, unlisted = inventory_of(at, region or (), everything=everything)
     from berth.inventory.wording import inventory_text
@@ -41,6 +46,20 @@ def ls(
     output.document(made.to_json())
     output.answer(inventory_text(made))
     return _end(made, unlisted)
+
+
+def _orders(output: Output, profile: str | None, regions: Sequence[str]) -> int:
+    """Every order of the account, those that bought nothing too."""
+    from berth.orders.order_list import list_json, list_lines
+
+    with counter(output, profile=profile, regions=regions) as at:
+        listed = [
+            order for order in at.journal.orders(at.account) if not regions or order.offer.region in regions
+        ]
+        who = at.journal.authors(at.account)
+        output.document(list_json(at.account, listed, who))
+        output.answer("\n".join(list_lines(listed, who)))
+    return ExitCode.DONE
 
 
 def inventory_of(at: Counter, typed: Sequence[str], *, everything: bool) -> tuple[Inventory, str]:

@@ -86,7 +86,8 @@ def parse_address(url: str) -> Address:
 
 def _shown(given: Mapping[str, Any]) -> str:
     user = f"{given['user']}@" if given.get("user") else ""
-    host = given.get("host") or ""
+    host = str(given.get("host") or "")
+    socket = f"?host={host}" if host.startswith("/") else ""
     port = f":{given['port']}" if given.get("port") else ""
     service = f" (service {plain(given['service'], 60)})" if given.get("service") else ""
-    return f"postgresql://{user}{host}{port}/{given.get('dbname') or ''}{service}"
+    return f"postgresql://{user}{'' if socket else host}{port}/{given.get('dbname') or ''}{socket}{service}"

@@ -31,6 +31,16 @@ CLOCKS_DIFFER = timedelta(minutes=1)
 """How much later than AWS's clock ours may be: a block that was made so much before our call may be ours."""
 
 
+UNSEEN = (
+    "AWS keeps no block unique: what another machine with a journal of its own intends to buy for the"
+    " same need, or bought in the last 5 minutes, cannot be seen from here"
+)
+UNSEEN_BY_A_TEAM = (
+    "AWS keeps no block unique: every machine that uses this journal is kept from buying it again; what one"
+    " with another journal intends, or bought in the last 5 minutes, cannot be seen from here"
+)
+
+
 class BlockReads(Protocol):
     """What is read about blocks: one operation of an EC2 client that cannot pay."""
 
@@ -52,10 +62,7 @@ class BlockShop:
         {"InvalidCapacityBlockOfferingIdExpired", "InvalidCapacityBlockOfferingIdNotFound"}
     )
     taken: frozenset[str] = frozenset()
-    unseen: str = (
-        "AWS keeps no block unique: what another machine with a journal of its own intends to buy for the"
-        " same need, or bought in the last 5 minutes, cannot be seen from here"
-    )
+    unseen: str = UNSEEN
 
     def search(self, query: Query) -> PlaceAnswer:
         """DescribeCapacityBlockOfferings."""

@@ -1,0 +1,71 @@
+"""The orders of an account as a list: how each stands, what it is of, what it cost, who ordered it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from berth.orders.journal import NOBODY, Who
+from berth.orders.order import Order, OrderKey
+from berth.orders.seen import SeenReservation
+from berth.orders.wording import reservation_id, reservation_window
+from berth.planner.offers import money_json
+from berth.terms.instants import iso
+from berth.terms.text import plain
+from berth.terms.ways import Way
+
+SCHEMA = "berth.order-list/1"
+_SHORT = {Way.TRAINING_PLAN: "plan", Way.CAPACITY_BLOCK: "block"}
+_COLUMNS = "{:<22} {:<9} {:<6} {:<26} {:>13}"
+
+
+def list_json(account: str, orders: Sequence[Order], who: Mapping[OrderKey, Who]) -> dict[str, Any]:
+    """The document of `berth.order-list/1`."""
+    return {
+        "schema": SCHEMA,
+        "account": account,
+        "orders": [_order_json(order, who.get(order.key, NOBODY)) for order in orders],
+    }
+
+
+def list_lines(orders: Sequence[Order], who: Mapping[OrderKey, Who]) -> list[str]:
+    """Two lines an order in 80 columns: how it stands; what it is and who ordered it."""
+    if not orders:
+        return ["no orders of this account"]
+    lines = [_COLUMNS.format("ORDER", "STATE", "WAY", "WINDOW", "FEE")]
+    for order in orders:
+        start, end = _window(order)
+        window = f"{start:%Y-%m-%d %H:%M} to {end:%m-%d}Z"
+        way = _SHORT.get(order.offer.way, order.offer.way.value)
+        lines.append(_COLUMNS.format(str(order.key), order.state.value, way, window, str(order.attempt.fee)))
+        lines.append(f"  {reservation_id(order) or 'no reservation known'}, {order.offer.region}")
+        lines.append(f"  by {_by(who.get(order.key, NOBODY))}")
+    return [plain(line.rstrip(), 400) for line in lines]
+
+
+def _order_json(order: Order, who: Who) -> dict[str, Any]:
+    start, end = _window(order)
+    return {
+        "order": str(order.key),
+        "need": order.key.need,
+        "sequence": order.key.sequence,
+        "state": order.state.value,
+        "way": order.offer.way.value,
+        "region": order.offer.region,
+        "window": {"start": iso(start), "end": iso(end)},
+        "fee": money_json(order.attempt.fee),
+        "money": order.spending.spent.value,
+        "reservation": reservation_id(order),
+        "changed_at": iso(order.changed_at),
+        "caller": who.caller,
+        "process": who.process,
+    }
+
+
+def _window(order: Order) -> tuple[Any, Any]:
+    """As AWS showed it last, else as approved."""
+    return reservation_window(order, SeenReservation.from_json(order.seen) if order.seen else None)
+
+
+def _by(who: Who) -> str:
+    return ", ".join(filter(None, (who.caller, who.process))) or "nobody known: written by an older program"
