@@ -143,9 +143,13 @@ def _stamp(instant: datetime) -> str:
 
 def run_stub(delay_s: float, ready: Connection) -> None:
     """The stub's process: tells its port, then serves until it is ended."""
+    serve_stub(Stub(delay_s), ready)
+
+
+def serve_stub(stub: Stub, ready: Connection) -> None:
+    """Tell the port, and serve `stub` until the process is ended."""
 
     async def main() -> None:
-        stub = Stub(delay_s)
         server = await asyncio.start_server(stub.serve, "127.0.0.1", 0)
         ready.send(server.sockets[0].getsockname()[1])
         async with server:
@@ -248,16 +252,11 @@ def with_stub(delay_s: float) -> tuple[float, tuple[float, float, int], tuple[fl
     return found[0][1], results[0], results[1]  # type: ignore[return-value]
 
 
-def main() -> None:
-    """Measure, print, and hold it against the aims."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--delay", type=int, default=150, help="milliseconds that every call takes")
-    parser.add_argument("--runs", type=int, default=RUNS)
-    chosen = parser.parse_args()
-    print(machine())
-    print(versions("boto3", "botocore"))
-    print(f"{len(REGIONS)} Regions x {len(TYPES)} types x {len(DAYS)} durations, {chosen.delay} ms a call\n")
-    runs = [with_stub(chosen.delay / 1000) for _ in range(chosen.runs)]
+def short_sweep(delay_s: float, number: int) -> bool:
+    """Measure, print, and hold it against the aims; whether all held."""
+    sizes = f"{len(REGIONS)} Regions x {len(TYPES)} types x {len(DAYS)} durations"
+    print(f"{sizes}, {delay_s * 1000:.0f} ms a call\n")
+    runs = [with_stub(delay_s) for _ in range(number)]
     doors = [door for door, _, _ in runs]
     firsts, ends, complete = zip(*(found for _, found, _ in runs), strict=True)
     plan_firsts, plan_ends = zip(*(found for _, _, found in runs), strict=True)
@@ -273,7 +272,18 @@ def main() -> None:
     first, end = statistics.median(firsts), statistics.median(ends)
     verdicts.check(first < 1, f"first ranking under 1 s: {first:.2f} s")
     verdicts.check(end < 3, f"complete under 3 s: {end:.2f} s")
-    verdicts.finish()
+    return verdicts.held()
+
+
+def main() -> None:
+    """The measurement by itself."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--delay", type=int, default=150, help="milliseconds that every call takes")
+    parser.add_argument("--runs", type=int, default=RUNS)
+    chosen = parser.parse_args()
+    print(machine())
+    print(versions("boto3", "botocore"))
+    raise SystemExit(0 if short_sweep(chosen.delay / 1000, chosen.runs) else 1)
 
 
 if __name__ == "__main__":

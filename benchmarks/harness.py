@@ -61,7 +61,11 @@ class Verdicts:
         print(f"{'pass' if holds else 'FAIL'}  {what}")
         self._failed += not holds
 
+    def held(self) -> bool:
+        """Whether every line held; says so."""
+        print(f"{self._name}: {'PASS' if not self._failed else f'{self._failed} line(s) FAILED'}")
+        return not self._failed
+
     def finish(self) -> None:
         """Exit 0 when every line held, else 1."""
-        print(f"{self._name}: {'PASS' if not self._failed else f'{self._failed} line(s) FAILED'}")
-        sys.exit(1 if self._failed else 0)
+        sys.exit(0 if self.held() else 1)
