@@ -8,7 +8,8 @@ time to the first ranking and to the complete one, as `bench_search.py` measures
 
 The second: 14 Regions, 11 types, 14 durations, 2,156 questions, which take AWS 16 minutes at least. Time is
 pressed: the stub's buckets refill `scale` times faster, its answers come `scale` times sooner, and the client
-sleeps `scale` times shorter; all seconds shown are AWS's. The need takes any of the types for 1 to 14 days, and the best plan is the one with the least total, as `berth plan` ranks. The field of prices is drawn
+sleeps `scale` times shorter; all seconds shown are AWS's. The need takes any of the types for 1 to 14 days,
+and the best plan is the one with the least total, as `berth plan` ranks. The field of prices is drawn
 with a seed: an hourly price for each type from 20 to 120, 10 % up or down by Region and by length; a fifth of
 the cells have something on sale. The value of what was seen is the least total that there is over the least
 so far. Measured is when it is 0.9, the area under it until the least time of the sweep, and which Regions and
