@@ -101,6 +101,8 @@ KINDS: dict[str, Kind] = {
     "ResourceNotFoundException": Kind.NOT_FOUND,
     "InvalidCapacityBlockOfferingIdExpired": Kind.NOT_FOUND,
     "InvalidCapacityBlockOfferingIdNotFound": Kind.NOT_FOUND,
+    "NoSuchResourceException": Kind.NOT_FOUND,  # Service Quotas
+    "NoSuchEntity": Kind.NOT_FOUND,  # IAM
     "NoSuchBucket": Kind.NOT_FOUND,
     "NoSuchKey": Kind.NOT_FOUND,
     "404": Kind.NOT_FOUND,

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from berth.aws.permissions import VERBS
-from berth.aws.policies import GRANTS, MARK, Condition, Grant, partition_of
+from berth.aws.policies import GRANTS, MARK, Grant, partition_of
 from berth.checkup.findings import Finding, State, Topic
 from berth.planner.need import Need
 from berth.terms.ways import Target
@@ -25,6 +25,7 @@ _BLOCKS_ONLY = frozenset(
         "ec2:DescribeInstances",
     }
 )
+_TAGGING = frozenset({"ec2:CreateTags", "sagemaker:AddTags"})
 _PASS_ROLE = "iam:PassRole"  # noqa: S105 - an action, no secret
 # Which printed policy has the rights of a verb.
 _POLICY = {
@@ -91,7 +92,7 @@ def rights_of(need: Need, account: str, region: str, uploads: bool) -> tuple[Rig
                 continue
             for grant in GRANTS.get(operation, (Grant("", ("*",)),)):
                 for resource in _resources(grant, account, region):
-                    key = (grant.action or operation, resource, _context(grant.condition, region, account))
+                    key = (grant.action or operation, resource, _context(grant, region, account))
                     found.setdefault(key, []).append(verb)
     for role, service in _passed_roles(need):
         key = (_PASS_ROLE, role, (("iam:PassedToService", (service,)),))
@@ -155,12 +156,15 @@ def _resources(grant: Grant, account: str, region: str) -> tuple[str, ...]:
     return tuple(made)
 
 
-def _context(condition: Condition, region: str, account: str) -> Context:
-    """The values that Berth's own call would have for the keys of a statement."""
+def _context(grant: Grant, region: str, account: str) -> Context:
+    """The values that Berth's own call has for the keys of a statement, and the tag that it sets."""
+    mark = f"{account}/berth-doctor/1"
     found: dict[str, tuple[str, ...]] = {"aws:RequestedRegion": (region,)}
-    for keys in condition.values():
+    if grant.action in _TAGGING:
+        found[f"aws:RequestTag/{MARK}"] = (mark,)
+    for keys in grant.condition.values():
         for key, value in keys.items():
-            own = f"{account}/berth-doctor/1" if MARK in key else value
+            own = mark if MARK in key else value
             found[key] = (own,) if isinstance(own, str) else (own[0],)
     return tuple(sorted(found.items()))
 
