@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from berth.planner.offers import Offer
-from berth.planner.phrases import amount, hung, length, money_text
+from berth.planner.phrases import HANG, amount, length, money_text, wrapped
 from berth.planner.plan import Plan
 from berth.planner.preference import lasts
 from berth.terms.money import Money
+
+_NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
 def length_lines(plan: Plan, currency: str) -> list[str]:
@@ -26,12 +28,18 @@ def length_lines(plan: Plan, currency: str) -> list[str]:
     ]
     over = [f"{length(span)} {money_text(fee)}" for span, fee in _over_budget(plan, set(best))]
     none = [length(span) for span in _not_on_sale(plan, set(best))]
-    lines = hung("; ".join(fits), "LASTS") if fits else []
-    if over:
-        lines += hung(f"over the budget: {'; '.join(over)}", "" if lines else "LASTS")
-    if none:
-        lines += hung(f"nothing on sale: {', '.join(none)}", "" if lines else "LASTS")
-    return lines
+    told = [_together(fits)] if fits else []
+    told += [f"over the budget: {_together(over)}"] if over else []
+    told += [f"nothing on sale: {_together(none)}"] if none else []
+    lines: list[str] = []
+    for said in told:
+        lines += wrapped(f"{'' if lines else 'LASTS':<{HANG}}{said}", HANG)
+    return [line.replace(_NO_BREAK, " ") for line in lines]
+
+
+def _together(items: list[str]) -> str:
+    """The items in a row, such that a line never ends within one."""
+    return "; ".join(item.replace(" ", _NO_BREAK) for item in items)
 
 
 def _over_budget(plan: Plan, fitting: set[timedelta]) -> list[tuple[timedelta, Money]]:

@@ -12,6 +12,7 @@ from berth.planner.phrases import instant_text, length, money_text
 from berth.terms.durations import spoken
 from berth.terms.ways import Target
 
+_DAY = timedelta(days=1)
 _GOALS = {
     Goal.SHORTEST: "the shortest that does",
     Goal.LONGEST: "the longest that the budget pays",
@@ -57,7 +58,9 @@ def how_long(need: Need) -> str:
     if not need.is_range:
         return length(need.duration)
     low, high = length(need.duration), length(need.duration_at_most)
-    if low.rpartition(" ")[2] == high.rpartition(" ")[2]:
+    if not (need.duration % _DAY or need.duration_at_most % _DAY):
+        low, high = str(need.duration // _DAY), f"{need.duration_at_most // _DAY} days"
+    elif low.rpartition(" ")[2] == high.rpartition(" ")[2]:
         low = low.rpartition(" ")[0]
     return f"{low} to {high}, {_GOALS[need.goal]}"
 

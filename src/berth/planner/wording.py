@@ -24,7 +24,7 @@ from berth.planner.phrases import (
     window_text,
     wrapped,
 )
-from berth.planner.plan import Choice, Plan
+from berth.planner.plan import Choice, Plan, Rejected
 from berth.planner.preference import lasts
 from berth.planner.table import currency_of, note_of, notes, pay_lines, table
 from berth.planner.verdicts import WayVerdict
@@ -170,7 +170,8 @@ def _best_lines(plan: Plan, best: Choice) -> list[str]:
     lines = [f"{head}  {price}"] if len(head) + 2 + len(price) <= WIDTH else [head, " " * HANG + price]
     if best.offer.way is Way.CAPACITY_BLOCK and best.offer.offering_id:
         lines.append(f"{'  id':<{HANG}}{plain(best.offer.offering_id, 60)}")
-    lines += [line for reason in best.reasons for line in hung(reason, "  why")]
+    for number, reason in enumerate(best.reasons):
+        lines += hung(reason, "" if number else "  why")
     lines += _cost_lines(plan, best)
     if total is not None:
         lines += _pays_lines(plan, best, total)
@@ -255,13 +256,30 @@ def _nothing_lines(plan: Plan) -> list[str]:
         lines = hung("none on sale: nothing to choose from", "NONE")
     else:
         lines = hung("no way that is bought ahead fits this need, so nobody was asked", "NONE")
-    for rejected in plan.rejected[:5]:
-        offer = rejected.offer
-        what = f"{offer.region} {window_text(offer.paid_window, fixed=False)}: {'; '.join(rejected.reasons)}"
-        lines += hung(what, "  not")
-    if seen > 5:
-        lines.append(f"       and {seen - 5} more, in --json")
-    return lines
+    return lines + _rejected_lines(plan)
+
+
+MOST_REJECTED = 5
+
+
+def _rejected_lines(plan: Plan) -> list[str]:
+    """The first offer of each place and reason; the others of the same kind are counted."""
+    groups: dict[tuple[object, ...], list[Rejected]] = {}
+    for rejected in plan.rejected:
+        groups.setdefault((rejected.offer.region, _kinds(rejected)), []).append(rejected)
+    lines: list[str] = []
+    for same in list(groups.values())[:MOST_REJECTED]:
+        offer = same[0].offer
+        what = f"{offer.region} {window_text(offer.paid_window, fixed=False)}: {'; '.join(same[0].reasons)}"
+        more = f" (and {len(same) - 1} more of the kind)" if len(same) > 1 else ""
+        lines += hung(what + more, "  not")
+    left = sum(len(same) for same in list(groups.values())[MOST_REJECTED:])
+    return [*lines, f"       and {left} more, in --json"] if left else lines
+
+
+def _kinds(rejected: Rejected) -> tuple[str, ...]:
+    """The reasons without their figures: `costs`, `lasts`; what holds another count is of another kind."""
+    return tuple(r if r.startswith("holds ") else r.partition(" ")[0] for r in rejected.reasons)
 
 
 # -- the ways that do not fit, and the terms of those that do ----------------------------------------------
