@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,6 +17,8 @@ from berth.terms.ways import Way
 
 SCHEMA = "berth.order-list/1"
 _SHORT = {Way.TRAINING_PLAN: "plan", Way.CAPACITY_BLOCK: "block"}
+WIDTH = 80
+KEPT: Any = {"break_long_words": False, "break_on_hyphens": False}
 _COLUMNS = "{:<22} {:<9} {:<6} {:<26} {:>13}"
 
 
@@ -40,7 +43,8 @@ def list_lines(orders: Sequence[Order], who: Mapping[OrderKey, Who]) -> list[str
         lines.append(_COLUMNS.format(str(order.key), order.state.value, way, window, str(order.attempt.fee)))
         lines.append(f"  {reservation_id(order) or 'no reservation known'}, {order.offer.region}")
         lines.append(f"  by {_by(who.get(order.key, NOBODY))}")
-    return [plain(line.rstrip(), 400) for line in lines]
+    folded = (textwrap.wrap(plain(line, 400), WIDTH, subsequent_indent="     ", **KEPT) for line in lines)
+    return [line for lines_of_one in folded for line in lines_of_one]
 
 
 def _order_json(order: Order, who: Who) -> dict[str, Any]:

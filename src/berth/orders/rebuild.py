@@ -34,7 +34,8 @@ LOST = (
     "what was agreed: caps, budgets, approvals and who gave them",
     "the plans, so that NAME#1 means nothing until the need is planned again",
     "attempts that bought nothing, looks, and the history before now",
-    "what was made for an order (endpoints, launches): clean and launch find it by name and mark",
+    "what was made for an order; clean and launch find it by name and mark",
+    "what extensions cost: berth extend reads AWS's history of them",
 )
 """What AWS keeps nowhere."""
 

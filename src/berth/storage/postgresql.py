@@ -109,7 +109,7 @@ class PostgreSQL:
             raise
         self._inside = False
         if ended != "COMMIT":  # a statement had failed, and whoever wrote went on all the same
-            raise Unusable(f"{self._address} undid the write: one of its statements had failed")
+            raise Unusable("the server undid the write: one of its statements had failed")
 
     def _learn(self, transaction: str, problem: Exception) -> None:
         """What became of a write whose connection broke inside its commit.
@@ -152,7 +152,7 @@ class PostgreSQL:
             connection.execute(_DURABLE)
         except psycopg.Error as problem:
             raise Unusable(
-                f"{self._address} cannot be used: {self._address.told(problem)}",
+                f"no connection: {self._address.told(problem)}",
                 "see that the server runs and lets you in (docs/howto/share-a-journal.md)",
             ) from None
         return connection
@@ -181,10 +181,10 @@ class PostgreSQL:
     def _unusable(self, problem: Exception) -> Unusable:
         said = self._address.told(problem)
         if self._lost():
-            return Unusable(f"the connection to {self._address} was lost: {said}", "run it again")
+            return Unusable(f"the connection was lost: {said}", "run it again")
         if isinstance(problem, driver().errors.LockNotAvailable):
             return Unusable(f"others have been writing for {WAITS_S} s and more: {said}", "run it again")
-        return Unusable(f"{self._address}: {said}")
+        return Unusable(said)
 
     def _lost(self) -> bool:
         return bool(self._connection.closed)
