@@ -74,11 +74,12 @@ class Answer:
 
     @property
     def places(self) -> tuple[str, ...]:
-        """The zones (Regions, where no zone is known) of what is bought and metered, each once, in order of
+        """The zones (Regions where nothing has a zone) of what is bought and metered, each once, in order of
         name.
         """
-        named = {b.candidate.zone_id or b.candidate.region for b in self.bought}
-        named |= {m.meter.zone_id or m.meter.region for m in self.metered}
+        things = [b.candidate for b in self.bought] + [m.meter for m in self.metered]
+        zoned = {t.region for t in things if t.zone_id is not None}
+        named = {t.zone_id or t.region for t in things if t.zone_id is not None or t.region not in zoned}
         return tuple(sorted(named))
 
     @property
@@ -115,9 +116,9 @@ def money(cost: Fraction, currency: str) -> Money:
     return Money(Decimal(cents) / 100, currency)
 
 
-def floor_money(cost: Fraction, currency: str) -> Money:
+def floor_money(bound: float, currency: str) -> Money:
     """To the cent, rounded down: a bound must not claim more than is proven."""
-    return Money(Decimal(max(cost, Fraction(0)) * 100 // 1) / 100, currency)
+    return Money(Decimal(Fraction(max(bound, 0.0)) * 100 // 1) / 100, currency)
 
 
 def gap_of(cost: Fraction, bound: float) -> Decimal:

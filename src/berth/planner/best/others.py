@@ -70,7 +70,7 @@ def others(wish: Wish, supply: Supply, best: Answer, limits: Limits = LIGHT) -> 
     known = {_body(best)}
     for kind, way, asked, has in _conditions(wish, supply, best):
         answer = best_of(asked, has, limits).answer
-        if answer is None or _body(answer) in known:
+        if answer is None or _body(answer) in known or (kind is Kind.OTHER_PLACE and not answer.bought):
             continue
         known.add(_body(answer))
         found.append(Other(kind, way, answer, trade(best, answer)))

@@ -13,7 +13,7 @@ from datetime import timedelta
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from berth.planner.best.answer import Answer, Outcome, Proof, floor_money, gap_of
+from berth.planner.best.answer import Answer, Outcome, Proof, floor_money, gap_of, money
 from berth.planner.best.reckon import Bought, Reckoning, demands, hours, reckon, reckon_paused
 from berth.planner.best.scenes import Scene, comparable, latest_of, scenes_of, spread
 from berth.planner.best.supply import Candidate, Supply
@@ -232,7 +232,7 @@ class _Run:
             wanted_in_all=wanted,
             proof=Proof(
                 optimal=optimal,
-                bound=floor_money(cost if optimal else Fraction(proven), self.wish.currency),
+                bound=money(cost, self.wish.currency) if optimal else floor_money(proven, self.wish.currency),
                 gap=gap_of(cost, proven),
                 scenes=scenes,
                 left_out=left_out,

@@ -1,0 +1,170 @@
+"""The best combination as lines of 80 columns, in the style of the plan's text."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from berth.facts.instance_types import instance_type
+from berth.planner.best.changes import Kind as ChangeKind
+from berth.planner.best.combination import Combination, Evidence, Mix, NeededChange, OtherMix, Piece
+from berth.planner.best.others import Kind
+from berth.planner.need import Need
+from berth.planner.phrases import hours_minutes, hung, label, money_text, window_text
+from berth.terms.durations import spoken
+from berth.terms.text import plain
+from berth.terms.window import Window
+
+_ROW = "{:<3}{:<16}{:<11}{:<28}{:>7}{:>15}"
+_DIFFERS = {
+    Kind.PROMISED: "all of it promised",
+    Kind.ONE_PIECE: "one offer alone",
+    Kind.SAME_ZONE: "in one zone",
+    Kind.EARLIER: "done earlier",
+    Kind.WANTED: "with the wanted counts",
+    Kind.OTHER_PLACE: "elsewhere",
+}
+_CHANGED = {
+    ChangeKind.BUDGET: "a budget of",
+    ChangeKind.END: "a latest end of",
+    ChangeKind.START: "a start at",
+    ChangeKind.ZONES: "allowing",
+    ChangeKind.COUNT: "a least count of",
+    ChangeKind.GAP: "a gap of",
+    ChangeKind.DURATION: "a duration of",
+}
+
+
+def combination_lines(combination: Combination, need: Need, *, explain: bool = False) -> list[str]:
+    """The block that tells of a combination. `explain` adds what is proven and what was not compared."""
+    if combination.trouble:
+        return hung(f"not looked for: {combination.trouble}. Single offers are ranked all the same", "MIX")
+    best, evidence = combination.best, combination.evidence
+    if best is None or evidence is None:
+        lines = _nothing_lines(combination)
+    else:
+        lines = _best_lines(best, evidence, combination.instance_type)
+        for other in combination.others:
+            lines += hung(_other(other), "  or")
+    if combination.left_out:
+        lines += hung(f"without {', '.join(combination.left_out)}: nothing was seen for it", "  care")
+    return lines + (_explained(combination) if explain else [])
+
+
+def _best_lines(best: Mix, evidence: Evidence, kind: str) -> list[str]:
+    offers = f"{evidence.seen} {'offer' if evidence.seen == 1 else 'offers'}"
+    told = f"best of the {offers} seen: {money_text(best.total)} for {hours_minutes(best.usable)} of use"
+    if best.per_accelerator_hour is not None:
+        told += f", {best.per_accelerator_hour.amount:,.3f}/{_acc(kind)}"
+    lines = hung(told, "MIX")
+    lines.append(_ROW.format("", "WAY", "PLACE", "PAID UTC", "COUNT", "TOTAL").rstrip())
+    for letter, piece in zip("abcdefghijklmnopqrstuvwxyz" * 9, best.pieces, strict=False):
+        lines += _piece_lines(letter, piece)
+    lines += hung(_proven(evidence), "  why")
+    if any(not p.promised for p in best.pieces):
+        lines += hung("what is paid by the hour may be refused on the day", "  care")
+    if len(best.running) > 1:
+        pauses = [b.start - a.end for a, b in zip(best.running, best.running[1:], strict=False)]
+        off = spoken(sum(pauses, timedelta()))
+        lines += hung(f"it pauses {len(pauses)} times, {off} in all: checkpoint", "  care")
+    bought = [p for p in best.pieces if p.promised]
+    if len(bought) > 1:
+        lines += hung(
+            "each purchase is one of its own and none can be given back: should one fail, what was bought "
+            "before it stays",
+            "  care",
+        )
+    return lines
+
+
+def _piece_lines(letter: str, piece: Piece) -> list[str]:
+    count = str(piece.count) if piece.count == piece.of else f"{piece.count} of {piece.of}"
+    where = plain(piece.zone_id or piece.region, 16)
+    windows = [window_text(w, fixed=False) for w in piece.paid]
+    cost = money_text(piece.cost)
+    lines = [_ROW.format(letter, label(piece.way), where, windows[0], count, cost).rstrip()]
+    lines += [_ROW.format("", "", "", window, "", "").rstrip() for window in windows[1:]]
+    name = plain(piece.offering_id or "", 60)
+    return lines + ([f"{'':<3}{name}"] if name else [])
+
+
+def _acc(kind: str) -> str:
+    known = instance_type(kind)
+    return "GPU-h" if known is not None and known.vendor == "NVIDIA" else "acc-h"
+
+
+def _proven(evidence: Evidence) -> str:
+    if evidence.optimal:
+        return "no combination of what was seen costs less; that is proven"
+    above = f"at most {evidence.gap * 100:.2f} % dearer than any combination of what was seen can be"
+    return f"{above} (bound {money_text(evidence.bound)})"
+
+
+def _other(other: OtherMix) -> str:
+    differs = _DIFFERS.get(Kind(other.kind)) if other.kind in set(Kind) else other.kind
+    if other.way is not None:
+        differs = f"without {label(other.way)}"
+    return f"{money_text(other.mix.total)} {differs}: {', '.join(_trades(other)) or 'at the same price'}"
+
+
+def _trades(other: OtherMix) -> list[str]:
+    told = []
+    if other.dearer.amount:
+        by = money_text(type(other.dearer)(abs(other.dearer.amount), other.dearer.currency))
+        told.append(f"{by} {'dearer' if other.dearer.amount > 0 else 'cheaper'}")
+    if other.later:
+        told.append(f"{spoken(abs(other.later))} {'later' if other.later > timedelta(0) else 'earlier'}")
+    told += _number(other.places, "place", "places")
+    told += _number(other.pieces, "piece", "pieces")
+    if other.unpromised:
+        more = "more" if other.unpromised > 0 else "fewer"
+        told.append(f"{abs(other.unpromised):,.1f} instance-hours {more} without promise")
+    if other.wanted > 0:
+        told.append(f"{other.wanted:,.1f} instance-hours more of what is wanted")
+    return told
+
+
+def _number(difference: int, one: str, many: str) -> list[str]:
+    if not difference:
+        return []
+    noun = one if abs(difference) == 1 else many
+    return [f"{abs(difference)} {noun} {'more' if difference > 0 else 'fewer'}"]
+
+
+# -- nothing fits ------------------------------------------------------------------------------------------
+def _nothing_lines(combination: Combination) -> list[str]:
+    proof = "" if combination.settled else ", as far as was looked"
+    lines = hung(f"nothing that was seen fits, nor do any of it together{proof}", "MIX")
+    if not combination.changes:
+        return lines + hung("no single change of the need would help either", "  if")
+    return lines + [line for change in combination.changes for line in hung(_change(change), "  if")]
+
+
+def _change(change: NeededChange) -> str:
+    words = _CHANGED.get(ChangeKind(change.kind)) if change.kind in set(ChangeKind) else change.kind
+    pieces = len(change.mix.pieces)
+    noun = "piece" if pieces == 1 else "pieces"
+    return f"{words} {change.value}: {money_text(change.mix.total)} in {pieces} {noun}, {_span(change.mix)}"
+
+
+def _span(mix: Mix) -> str:
+    return window_text(Window(mix.running[0].start, mix.running[-1].end), fixed=False)
+
+
+# -- proof -------------------------------------------------------------------------------------------------
+def _explained(combination: Combination) -> list[str]:
+    lines = _evidence_lines(combination.evidence) if combination.evidence else []
+    for name, reason in combination.refused:
+        lines += hung(f"{plain(name, 60)} {reason}", "  not")
+    return lines
+
+
+def _evidence_lines(evidence: Evidence) -> list[str]:
+    how = "the linear program alone gave whole numbers"
+    if not evidence.whole:
+        how = f"{evidence.nodes} {'node' if evidence.nodes == 1 else 'nodes'} searched"
+    noun = "start and place" if evidence.scenes == 1 else "starts and places"
+    looked = f"{evidence.scenes} {noun} looked at"
+    if evidence.left_out:
+        looked += f", {evidence.left_out} left out"
+    bound = f"bound {money_text(evidence.bound)}, gap {evidence.gap * 100:.2f} %"
+    return hung(f"{bound}; {looked}; {how}", "  how")
