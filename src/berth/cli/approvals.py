@@ -46,7 +46,7 @@ def register(app: typer.Typer) -> None:
 
 def approve(
     hashes: Annotated[
-        list[str] | None, typer.Argument(metavar="[HASH]...", help="Requests, by hash or 8 digits of it.")
+        list[str] | None, typer.Argument(metavar="HASH...", help="Requests, by hash or 8 digits of it.")
     ] = None,
     *,
     request: Annotated[
@@ -239,7 +239,7 @@ def request_approval(
         try:
             check_spending(at.gate, at.journal.ledger(), proposal, at.door.clock.now())
         except NotApproved as missing:
-            asked_for(at, missing)
+            asked_for(at, missing, handle)
             return ExitCode.DONE
     output.answer(f"order {key} needs no approval: berth buy {handle}")
     return ExitCode.DONE

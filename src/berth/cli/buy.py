@@ -89,18 +89,18 @@ def buy_choice(
     from berth.orders.spending_gate import NotApproved
 
     choice, key = what_to_buy(at, plan, number, again=again, asked=asked)
-    order = at.journal.order(key)
-    _check_same(order, choice)
+    _check_same(at.journal.order(key), choice)
     approval = approval_of(plan, choice, cap)
     desk = replace(at.desk(choice.offer), gate=at.gate)
-    check_early(at, desk, key, approval, order)
+    handle = f"{key}#{number}"
+    check_early(at, desk, key, approval, handle)
 
     def once() -> Purchase:
         shown = _confirm(at, desk, approval) if not yes and _will_pay(desk, key) else approval
         try:
             return purchase(desk, lambda: at.buyer(desk, choice.offer), key, shown)
         except NotApproved as missing:
-            raise asked_for(at, missing) from None
+            raise asked_for(at, missing, handle) from None
 
     return _until_known(at, once) if wait else once()
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from berth.cli.desks import Counter
+from berth.cli.output import WIDTH
 from berth.terms.outcomes import BerthError, ExitCode
 from berth.terms.text import plain
 
@@ -43,16 +45,17 @@ def _tag(text: str) -> tuple[str, str]:
     return key, value
 
 
-def check_early(at: Counter, desk: Desk, key: OrderKey, approval: Approval, order: Order | None) -> None:
+def check_early(at: Counter, desk: Desk, key: OrderKey, approval: Approval, handle: str) -> None:
     """Say before the question what a rule would refuse; nothing where the order may be bought already.
 
-    The rules are asked again with the intent. Raises BerthError; where only an approval lacks, the offer is
-    searched anew and the approval is asked for.
+    The rules are asked again with the intent. `handle` is what was typed, `eval#1`. Raises BerthError; where
+    only an approval lacks, the offer is searched anew and the approval is asked for.
     """
     from berth.orders.order import OrderState
     from berth.orders.purchase import fresh_offer
     from berth.orders.spending_gate import NotApproved, check_spending, proposal_of
 
+    order = at.journal.order(key)
     if at.gate.rules is None or (order is not None and order.state is not OrderState.REFUSED):
         return
     ledger = at.journal.ledger()
@@ -64,7 +67,7 @@ def check_early(at: Counter, desk: Desk, key: OrderKey, approval: Approval, orde
         try:
             check_spending(at.gate, ledger, proposal_of(key, replace(approval, offer=offer)), now)
         except NotApproved as missing:
-            raise asked_for(at, missing) from None
+            raise asked_for(at, missing, handle) from None
 
 
 def check_use(at: Counter, order: Order) -> None:
@@ -77,7 +80,7 @@ def check_use(at: Counter, order: Order) -> None:
     check_spending(at.gate, at.journal.ledger(), use_of(order), at.door.clock.now())
 
 
-def asked_for(at: Counter, missing: NotApproved) -> BerthError:
+def asked_for(at: Counter, missing: NotApproved, handle: str) -> BerthError:
     """Ask for the approval that lacks, and how the command ends: a decision is needed, nothing was bought."""
     from berth.orders.approval_book import ask
 
@@ -85,11 +88,8 @@ def asked_for(at: Counter, missing: NotApproved) -> BerthError:
     request = asked.request
     if asked.alarm:
         at.output.talk(f"ALARM: order {request.key} waits for somebody to approve {request.amount}")
-    at.output.talk("\n".join(request_lines(at, request)))
-    at.output.document(request_json(at, request))
-    handle = f"{request.key.need}/{request.key.sequence}#N" if request.key.sequence > 1 else (
-        f"{request.key.need}#N"
-    )  # fmt: skip
+    at.output.talk("\n".join(request_lines(at, request, at.door.payer.arn)))
+    at.output.document(request_json(at, request, at.door.payer.arn))
     return BerthError(
         ExitCode.DECISION_NEEDED,
         missing.message,
@@ -98,8 +98,8 @@ def asked_for(at: Counter, missing: NotApproved) -> BerthError:
     )
 
 
-def request_lines(at: Counter, request: ApprovalRequest) -> list[str]:
-    """A request in words."""
+def request_lines(at: Counter, request: ApprovalRequest, payer: str | None = None) -> list[str]:
+    """A request in words. `payer`: whose credentials pay, where this process would pay."""
     from berth.orders.approval_book import advisory
     from berth.terms.instants import iso
 
@@ -107,22 +107,24 @@ def request_lines(at: Counter, request: ApprovalRequest) -> list[str]:
     parts = what.get("parts") or []
     window = f"{parts[0]['start']} to {parts[-1]['end']}" if parts else str(what.get("end", "not said"))
     zones = ", ".join(dict.fromkeys(part["zone"] for part in parts))
+    kind = "" if what.get("kind") == "purchase" else f"{what.get('kind')}, "
     thing = f"{what.get('count', '?')} x {what.get('instance_type', '?')}"
+    note = advisory(at.gate.rules, request.requester, payer)
     lines = [
         f"  order    {request.key}, account {request.key.account}",
-        f"  what     {thing}, {what.get('kind')}, {what.get('way', '?')}",
+        f"  what     {thing}, {kind}{str(what.get('way', '?')).replace('-', ' ')}",
         f"  where    {what.get('region', '?')}, {zones or 'zone not said'}",
         f"  window   {window}",
         f"  amount   {request.amount}, taken at once: no refund, no cancelling, no change",
         f"  asks     {request.requester}",
         f"  until    {iso(request.expires_at)}",
         f"  hash     {request.hash}",
-        f"  note     {advisory(at.gate.rules, request.requester, at.door.payer.arn)}",
+        *textwrap.wrap(f"  note     {note}", WIDTH, subsequent_indent="           ", break_on_hyphens=False),
     ]
     return [plain(line, 300) for line in lines]
 
 
-def request_json(at: Counter, request: ApprovalRequest) -> dict[str, Any]:
+def request_json(at: Counter, request: ApprovalRequest, payer: str | None = None) -> dict[str, Any]:
     """The document of schema `berth.approval/1`: a request, how it stands, and who has approved it."""
     from berth.orders.approval_book import advisory, state_of
     from berth.planner.offers import money_json
@@ -138,7 +140,7 @@ def request_json(at: Counter, request: ApprovalRequest) -> dict[str, Any]:
         "approvals": [
             {"approver": one.approver, "at": iso(one.at), "amount": money_json(one.amount)} for one in given
         ],
-        "note": advisory(at.gate.rules, request.requester, at.door.payer.arn),
+        "note": advisory(at.gate.rules, request.requester, payer),
     }
 
 

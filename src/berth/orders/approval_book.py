@@ -134,14 +134,14 @@ def state_of(
     return "open"
 
 
-def advisory(rules: Rules | None, requester: str, payer: str) -> str:
-    """Whether the approval binds whoever asked, in a sentence.
+def advisory(rules: Rules | None, requester: str, payer: str | None = None) -> str:
+    """Whether the approval binds whoever asked, in a sentence. `payer`: whose credentials pay (None: theirs).
 
     Berth cannot see what AWS lets somebody do; where the rules leave paying to others than whoever asks, the
     organisation's policy makes that true. Everywhere else whoever asks may pay without Berth.
     """
     payers = rules.allow.payers if rules is not None else ()
-    if payers and not is_among(requester, payers) and is_same_identity(requester, payer):
+    if payers and not is_among(requester, payers) and is_same_identity(requester, payer or requester):
         return (
             f"{requester} is not among those who may pay. It binds where the organisation's policy says the"
             " same: berth policy org --buyer-role ARN"

@@ -175,9 +175,7 @@ def approval_needed(rule: ApprovalRule | None, amount: Money | None) -> str | No
     if bound is None:
         known = ", ".join(str(one) for one in rule.above)
         return f"{amount} cannot be compared with what goes without an approval ({known})"
-    return (
-        f"{amount} is above {bound}, from where on the rules ask for an approval" if amount > bound else None
-    )
+    return f"{amount} is above {bound}, so the rules ask for an approval" if amount > bound else None
 
 
 def _not_allowed(allow: Allow, spend: Spend) -> Iterator[str]:
@@ -202,7 +200,8 @@ def _is_type(name: str, pattern: str) -> bool:
 def _over(
     rules: Rules, spend: Spend, amount: Money, booked: Sequence[Booked], now: datetime
 ) -> Iterator[str]:
-    if spend.team is None and any(cap.team is not None for cap in rules.caps):
+    said = any(rule.key == TEAM for rule in rules.tags)
+    if spend.team is None and not said and any(cap.team is not None for cap in rules.caps):
         yield f"the tag {TEAM} is missing, and the rules cap what a team may spend"
     for per, team in dict.fromkeys((cap.per, cap.team) for cap in rules.caps):
         if team not in {None, EACH, spend.team}:
