@@ -9,6 +9,7 @@ import typer
 
 from berth.cli import need_options as options
 from berth.cli.desks import journal_trouble
+from berth.cli.guide import guide
 from berth.cli.needs import TypedNeed, typed_need
 from berth.cli.options import Json, NeedFile, Profile
 from berth.cli.output import Output
@@ -69,12 +70,17 @@ def plan(
         list[str] | None,
         typer.Option("--notify", metavar="URL", help="With --wait-until: whom to tell, once; repeatable."),
     ] = None,
+    guided: Annotated[
+        bool, typer.Option("--guide", help="Be asked, question by question; writes the need file.")
+    ] = False,
     ways: Annotated[bool, typer.Option("--ways", help="Show every way's rules, sources and terms.")] = False,
     profile: Profile = None,
     as_json: Json = False,
 ) -> int:
     """Compare what can be had for NEED: offers, list prices, true cost, reasons. Spends nothing."""
     output = Output(as_json=as_json)
+    if guided:
+        return guide(output, need)
     typed = typed_need(
         need,
         {
@@ -220,9 +226,13 @@ def why_nothing(made: Plan) -> BerthError:
     )
 
 
+_WIDEN = "widen the need: other Regions, a later end, another start, a higher budget"
+
+
 def _nothing_fits(made: Plan) -> BerthError:
     """Every place answered: nothing is on sale, or nothing that holds all of the need."""
     from berth.planner.fit import is_piece
+    from berth.planner.smaller import smaller_text
 
     pieces = [rejected for rejected in made.rejected if is_piece(rejected.offer, made.need)]
     if pieces:
@@ -234,7 +244,7 @@ def _nothing_fits(made: Plan) -> BerthError:
     return BerthError(
         ExitCode.NO_CAPACITY,
         "every place answered, and nothing that fits is on sale",
-        "widen the need: other Regions, a later end, another start, a higher budget",
+        "; or ".join(filter(None, (smaller_text(made.need), _WIDEN))),
     )
 
 

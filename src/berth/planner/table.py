@@ -9,6 +9,7 @@ from berth.planner.cost import PayAsYouGo
 from berth.planner.need import Need
 from berth.planner.phrases import WIDTH, age, amount, label, place, rate_text, window_text, wrapped
 from berth.planner.plan import Choice, Plan
+from berth.planner.preference import needs_opt_in
 from berth.planner.preference import zones_without_subnet
 from berth.terms.durations import clock_hours
 from berth.terms.text import plain
@@ -31,7 +32,13 @@ def table(plan: Plan) -> list[str]:
     per = "/GPU-H" if kind and kind.vendor == "NVIDIA" else "/ACC-H"
     where = "ZONE ID" if plan.need.target is Target.INSTANCES else "PLACE"
     rows = [_columns(f"{'#':<3}{'WAY':<15}{where:<10}WINDOW UTC", "USABLE", f"TOTAL {currency}", per)]
-    for choice in plan.choices[:MOST_ROWS]:
+    shown = plan.choices[:MOST_ROWS]
+    apart = [choice for choice in shown if needs_opt_in(choice.offer)]
+    for choice in shown:
+        rows += [] if choice in apart else _choice_rows(choice, plan.need, currency)
+    if apart:
+        rows.append("   in Local Zones, which need an opt-in and local subnets (--zones regional):")
+    for choice in apart:
         rows += _choice_rows(choice, plan.need, currency)
     if len(plan.choices) > MOST_ROWS:
         rows.append(f"   and {len(plan.choices) - MOST_ROWS} more that fit, in --json")
