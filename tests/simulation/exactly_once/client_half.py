@@ -103,6 +103,7 @@ class Process:
         slot: int,
         exchange: Callable[[str, Any], Any],
         ids: IdSource,
+        lent: Journal | None = None,
     ) -> None:
         self.machine = machine
         self.effects = effects
@@ -115,9 +116,12 @@ class Process:
         arn = f"arn:aws:iam::{account}:user/ada"
         identity = Identity(account, arn, (REGION,), Rehearsal(HERE, None))
         door = Door(self.clients, identity, clock, REGION)
-        self.journal = open_journal(
-            machine.journal, door.identity.realm, lambda at: effects(f"journal {at}"), Who(arn, self.name)
-        )
+        realm, who = identity.realm, Who(arn, self.name)
+        self._lent = lent is not None
+        if lent is not None:
+            self.journal = Journal(lent._db, realm, lambda at: effects(f"journal {at}"), who)
+        else:
+            self.journal = open_journal(machine.journal, realm, lambda at: effects(f"journal {at}"), who)
         self.counter = SimulatedCounter(output, door, self.journal, ids, SimulatedHolders(machine, self.name))
 
     def run(self, verb: Verb, need: str) -> Ended:
@@ -138,7 +142,8 @@ class Process:
     def close(self) -> None:
         """The process is over, however it ended."""
         self.machine.alive.discard(self.name)
-        self.journal.close()
+        if not self._lent:
+            self.journal.close()
 
     def _failed(self, error: BerthError) -> Ended:
         spent = error.spent if error.spent.spent is not Spent.NOTHING else spending_so_far.now

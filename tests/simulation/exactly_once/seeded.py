@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from berth.orders.order import OrderState
+from berth.planner.offers import PlaceAnswer
 from berth.terms.instants import parse_instant
 from berth.terms.ways import Way
 from berth.yard.faults import FaultKind
@@ -23,11 +24,28 @@ from .world import Weather, World, world
 WAYS = (Way.TRAINING_PLAN, Way.CAPACITY_BLOCK)
 EFFECTS = 26
 """Troubles fall among the first so many effects of a run: an undisturbed purchase has two less."""
-WORK_SHARE = 0.15
-AT_ONCE_SHARE = 0.12
 OFF_S = (0, 0, 1, -7, 120, -120, 290, -290)
 """How wrong clocks are, in seconds: SageMaker refuses signatures from five minutes on."""
 PAID = ("CreateTrainingPlan", "PurchaseCapacityBlock")
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How a seed spends its time.
+
+    `runs`: how many disturbed runs an intent has, drawn from these; `at_once`: the share of them that are two
+    processes at once; `work`: the share of purchases that are put to work and cleared. `hasty`: needs after
+    the first choose from the offers that it saw, and processes hand on the journal's connection.
+    """
+
+    runs: tuple[int, ...] = (1, 1, 2, 3)
+    at_once: float = 0.12
+    work: float = 0.15
+    hasty: bool = False
+
+
+THOROUGH = Pace()
+MANY = Pace(runs=(1, 1, 1, 1, 2), at_once=0.05, work=0.01, hasty=True)
 
 
 @dataclass(slots=True)
@@ -51,109 +69,129 @@ class Tally:
             getattr(self, name).update(getattr(other, name))
 
 
-def weather(chance: random.Random) -> Weather:
+def weather(chance: random.Random, pace: Pace) -> Weather:
     """What holds for a whole seed."""
     machines = chance.choice((1, 1, 1, 2, 2))
     return Weather(
         off=tuple(timedelta(seconds=chance.choice(OFF_S)) for _ in range(machines)),
         shared=chance.random() < 0.5,
         tells_time=machines == 1 and chance.random() < 0.2,
+        opens=not pace.hasty,
     )
 
 
-def play(seed: int, intents: int = 3) -> tuple[Tally, list[str]]:
+def play(seed: int, intents: int = 3, pace: Pace = THOROUGH) -> tuple[Tally, list[str]]:
     """Play one seed to its end; what became of it, and its trace. Raises Breach, with the world's trace."""
     chance = random.Random(f"script {seed}")
-    with world(seed, weather(chance)) as made:
+    with world(seed, weather(chance, pace)) as made:
         try:
-            return _played(made, chance, intents), made.trace
+            return _Seed(made, chance, pace).play(intents), made.trace
         except BaseException as problem:
             problem.add_note("\n".join([f"seed {seed}, {intents} intents", *made.trace[-400:]]))
             raise
 
 
-def _played(made: World, chance: random.Random, intents: int) -> Tally:
-    tally = Tally(intents=intents)
-    for number in range(intents):
-        _intent(made, chance, Wish(f"n{number}", chance.choice(WAYS), number=chance.randrange(30)), tally)
-    made.calm()
-    tally.bought = made.check()
-    tally.sold = len(sales(made.yard))
-    tally.paid_calls = sum(
-        made.wire.calls.get(one, 0) for one in ("CreateTrainingPlan", "PurchaseCapacityBlock")
-    )
-    return tally  # fmt: skip
+class _Seed:
+    """A seed at work: its world, its chance, and what has become of it so far."""
 
+    def __init__(self, made: World, chance: random.Random, pace: Pace) -> None:
+        self.world, self.chance, self.pace = made, chance, pace
+        self.tally = Tally()
+        self._seen: dict[Way, PlaceAnswer] = {}
 
-def _intent(made: World, chance: random.Random, wish: Wish, tally: Tally) -> None:
-    """One need: planned in peace by every journal, bought in trouble, settled, sometimes put to work."""
-    for machine in made.journals():
-        made.run(plan_for(wish), wish.name, machine=machine)
-    _spoil(made, chance)
-    for _ in range(chance.choice((1, 1, 2, 3))):
-        if chance.random() < AT_ONCE_SHARE:
-            _two_at_once(made, chance, wish.name, tally)
-        else:
-            script = Script.drawn(chance, EFFECTS)
-            verb = buy if chance.random() < 0.9 else show
-            _count(tally, made.run(verb, wish.name, script, chance.choice(made.machines)), script)
-        made.advance(seconds=chance.choice((0, 0, 1, 40, 200, 299, 361)))
-    made.calm()
-    for machine in made.journals():
-        settle(made, wish.name, machine)
-    if len(made.journals()) > 1:  # what the other journal bought meanwhile is told and taken over
-        made.calm()
-        for machine in made.journals():
-            settle(made, wish.name, machine)
-    if chance.random() < WORK_SHARE and bought(made, wish.name):
-        _work(made, chance, wish, tally)
+    def play(self, intents: int) -> Tally:
+        """All needs one after the other, then the books."""
+        for number in range(intents):
+            self._intent(self._wish(number))
+        self.world.calm()
+        tally = self.tally
+        tally.intents = intents
+        tally.bought = self.world.check()
+        tally.sold = len(sales(self.world.yard))
+        tally.paid_calls = sum(self.world.wire.calls.get(one, 0) for one in PAID)
+        tally.points = self.world.points
+        return tally
 
+    def _wish(self, number: int) -> Wish:
+        """Plans and blocks that start at once (these move with the clock), or in some days."""
+        chance = self.chance
+        lead = chance.choice((None, 1, 2, 3, 5, 8))
+        return Wish(
+            f"n{number}", chance.choice(WAYS), chance.choice((24, 24, 48)), chance.randrange(30),
+            None if lead is None else self.world.time.now + timedelta(days=lead),
+        )  # fmt: skip
 
-def _two_at_once(made: World, chance: random.Random, need: str, tally: Tally) -> None:
-    """Two processes, on one machine or two, to and fro at effect points."""
-    scripts = [Script.drawn(chance, EFFECTS), Script.drawn(chance, EFFECTS)]
-    machines = [chance.choice(made.machines), chance.choice(made.machines)]
-    ended = Baton(made, chance).play(need, [buy, buy], machines, scripts)
-    for one, script in zip(ended, scripts, strict=True):
-        _count(tally, one, script)
+    def _intent(self, wish: Wish) -> None:
+        """One need: planned in peace by every journal, bought in trouble, settled, sometimes put to work."""
+        world, chance, need = self.world, self.chance, wish.name
+        journals = world.journals()
+        for machine in journals:
+            world.run(plan_for(wish, self._seen if self.pace.hasty else {}), need, machine=machine)
+        self._spoil()
+        for _ in range(chance.choice(self.pace.runs)):
+            self._disturbed(need)
+            world.advance(seconds=chance.choice((0, 0, 1, 40, 200, 299, 361)))
+        world.calm()
+        self._settle(need)
+        if chance.random() < self.pace.work and bought(world, need):
+            self._work(wish)
 
+    def _disturbed(self, need: str) -> None:
+        """A run in trouble, or two at once."""
+        if self.chance.random() < self.pace.at_once:
+            self._two_at_once(need)
+            return
+        script = Script.drawn(self.chance, EFFECTS)
+        verb = buy if self.chance.random() < 0.95 else show
+        self._count(self.world.run(verb, need, script, self.chance.choice(self.world.machines)), script)
 
-def _spoil(made: World, chance: random.Random) -> None:
-    """What goes wrong at the service, for this purchase."""
-    if chance.random() < 0.35:
-        made.yard.arm(FaultKind.LAG, chance.choice(("Describe*", "List*", "*")), None, _lag(chance))
-    if chance.random() < 0.07:
-        made.yard.arm(FaultKind.GONE)
-    if chance.random() < 0.07:
-        made.yard.arm(FaultKind.PRICE_CHANGE, "*", None, chance.choice(("1.15", "0.9")))
-    if chance.random() < 0.07:
-        made.yard.arm(FaultKind.PAYMENT_FAILURE)
+    def _settle(self, need: str) -> None:
+        """In peace, on every journal; and again, so that each hears what the other has bought."""
+        journals = self.world.journals()
+        for turn in range(min(2, len(journals))):
+            if turn:
+                self.world.calm()
+            for machine in journals:
+                settle(self.world, need, machine)
 
+    def _two_at_once(self, need: str) -> None:
+        """Two processes, on one machine or two, to and fro at effect points."""
+        chance = self.chance
+        scripts = [Script.drawn(chance, EFFECTS), Script.drawn(chance, EFFECTS)]
+        machines = [chance.choice(self.world.machines), chance.choice(self.world.machines)]
+        ended = Baton(self.world, chance).play(need, [buy, buy], machines, scripts)
+        for one, script in zip(ended, scripts, strict=True):
+            self._count(one, script)
 
-def _lag(chance: random.Random) -> str:
-    return chance.choice(("0.5", "2", "4.9", "5"))
+    def _spoil(self) -> None:
+        """What goes wrong at the service, for this purchase."""
+        chance, yard = self.chance, self.world.yard
+        if chance.random() < 0.35:
+            lag = chance.choice(("0.5", "2", "4.9", "5"))
+            yard.arm(FaultKind.LAG, chance.choice(("Describe*", "List*", "*")), None, lag)
+        if chance.random() < 0.07:
+            yard.arm(FaultKind.GONE)
+        if chance.random() < 0.07:
+            yard.arm(FaultKind.PRICE_CHANGE, "*", None, chance.choice(("1.15", "0.9")))
+        if chance.random() < 0.07:
+            yard.arm(FaultKind.PAYMENT_FAILURE)
 
+    def _work(self, wish: Wish) -> None:
+        """Into the window, put to work, cleared up: with troubles, then in peace."""
+        world, machine = self.world, self.world.machines[0]
+        order = world.journal(machine).orders(world.account, wish.name)[-1]
+        if order.state is not OrderState.BOUGHT or order.seen is None:
+            return
+        to = parse_instant(str(order.seen["start"])) + timedelta(minutes=7)
+        world.time.advance(max(timedelta(0), to - world.time.now))
+        for verb in (WORK[wish.way], clean):
+            script = Script.drawn(self.chance, EFFECTS)
+            self._count(world.run(verb, wish.name, script, machine), script)
+            world.calm()
+            if world.time.now < order.offer.paid_window.end:  # who slept through the window comes too late
+                settle(world, wish.name, machine, verb)
 
-def _work(made: World, chance: random.Random, wish: Wish, tally: Tally) -> None:
-    """Into the window, put to work, cleared up: with troubles, then in peace."""
-    machine = made.machines[0]
-    with made.journal(machine) as journal:
-        order = journal.orders(made.account, wish.name)[-1]
-    if order.state is not OrderState.BOUGHT or order.seen is None:
-        return
-    to = parse_instant(str(order.seen["start"])) + timedelta(minutes=7)
-    made.time.advance(max(timedelta(0), to - made.time.now))
-    for verb in (WORK[wish.way], clean):
-        script = Script.drawn(chance, EFFECTS)
-        _count(tally, made.run(verb, wish.name, script, machine), script)
-        made.calm()
-        if (
-            made.time.now < order.offer.paid_window.end
-        ):  # a laptop that slept through the window comes too late
-            settle(made, wish.name, machine, verb)
-
-
-def _count(tally: Tally, ended: Ended, script: Script) -> None:
-    tally.runs += 1
-    tally.ends["killed" if ended.code is None else ended.code.name] += 1
-    tally.troubles.update(script.at.values())
+    def _count(self, ended: Ended, script: Script) -> None:
+        self.tally.runs += 1
+        self.tally.ends["killed" if ended.code is None else ended.code.name] += 1
+        self.tally.troubles.update(script.at.values())

@@ -32,8 +32,7 @@ def settle(world: World, need: str, machine: Machine | None = None, verb: Verb =
 
 def bought(world: World, need: str, machine: Machine | None = None) -> bool:
     """Whether the machine's journal has a reservation for the need that is bought."""
-    with world.journal(machine or world.machines[0]) as journal:
-        orders = journal.orders(world.account, need)
-        if any(order.state in IN_DOUBT for order in orders):
-            raise Breach(f"{need} is in doubt though it settled")
-        return any(order.state is OrderState.BOUGHT for order in orders)
+    orders = world.journal(machine or world.machines[0]).orders(world.account, need)
+    if any(order.state in IN_DOUBT for order in orders):
+        raise Breach(f"{need} is in doubt though it settled")
+    return any(order.state is OrderState.BOUGHT for order in orders)

@@ -16,7 +16,7 @@ from berth.cli.show import _show_one, settled
 from berth.planner.cost import cost_of
 from berth.planner.launch import Launch
 from berth.planner.need import Deployment, Need
-from berth.planner.offers import Query
+from berth.planner.offers import PlaceAnswer, Query
 from berth.planner.plan import Choice, Plan
 from berth.terms.money import Money
 from berth.terms.outcomes import BerthError, ExitCode
@@ -74,14 +74,19 @@ class Wish:
         )  # fmt: skip
 
 
-def plan_for(wish: Wish) -> Verb:
-    """`berth plan` for one wish: ask the search, keep the plan with the one offer that is wanted."""
+def plan_for(wish: Wish, seen: dict[Way, PlaceAnswer] | None = None) -> Verb:
+    """`berth plan` for one wish: ask the search, keep the plan with the one offer that is wanted.
+
+    `seen` holds what the search answered before, by way; it is used again, and added to.
+    """
+    known = {} if seen is None else seen
 
     def plan(at: Counter, need: str) -> int:
-        answer = at.desk_of(wish.way, REGION).shop.search(wish.query)
+        answer = known.get(wish.way) or at.desk_of(wish.way, REGION).shop.search(wish.query)
         offers = [offer for offer in answer.offers if offer.fee is not None]
         if not offers:
             raise BerthError(ExitCode.NO_CAPACITY, f"no offer: {answer.detail or answer.outcome}")
+        known[wish.way] = answer
         offer = offers[wish.number % len(offers)]
         made = Plan(
             need=wish.need, made_at=at.door.clock.now(), account=at.account, rehearsal=URL,

@@ -49,13 +49,15 @@ class Weather:
     """What holds for a whole world.
 
     `off`: how wrong each machine's clock is; there are as many machines. `shared`: one journal for all of
-    them. `tells_time`: the service sends `x-yard-time`, as a rehearsal does; else it is as AWS.
+    them. `tells_time`: the service sends `x-yard-time`, as a rehearsal does; else it is as AWS. `opens`: each
+    process opens the journal's file anew (else the connection goes from one to the next, for speed).
     """
 
     start: datetime = START
     off: tuple[timedelta, ...] = (timedelta(0),)
     shared: bool = True
     tells_time: bool = False
+    opens: bool = True
 
 
 class World:
@@ -80,6 +82,8 @@ class World:
             for number, off in enumerate(weather.off)
         ]
         self._ids = SeededIds(seed)
+        self._looked_into: dict[Path, Journal] = {}
+        self._opens = weather.opens
         (self._keys,) = ((row["access_key_id"], row["secret"]) for row in self.yard.rows(
             "SELECT access_key_id, secret FROM access_keys"
         ))  # fmt: skip
@@ -90,8 +94,10 @@ class World:
         return self.yard.account
 
     def close(self) -> None:
-        """Close the yard."""
+        """Close the yard and what was looked into."""
         self.yard.close()
+        for journal in self._looked_into.values():
+            journal.close()
 
     # -- processes -------------------------------------------------------------------------------------
     def run(
@@ -125,6 +131,7 @@ class World:
         return Process(
             machine, self._keys, self.account, effects, machine.number if slot is None else slot,
             lambda operation, raw: self.wire.exchange(effects, script, operation, raw), self._ids,
+            None if self._opens or slot is not None else self.journal(machine),
         )  # fmt: skip
 
     def act(self, process: Process) -> None:
@@ -179,14 +186,11 @@ class World:
             self.time.advance(timedelta(days=1) if trouble is Trouble.ASLEEP else timedelta(minutes=7))
 
     # -- what must hold --------------------------------------------------------------------------------
-    @contextmanager
-    def journal(self, machine: Machine) -> Iterator[Journal]:
-        """The journal of a machine, to look into."""
-        journal = open_journal(machine.journal, HERE.address)
-        try:
-            yield journal
-        finally:
-            journal.close()
+    def journal(self, machine: Machine) -> Journal:
+        """The journal of a machine, to look into; opened once."""
+        if machine.journal not in self._looked_into:
+            self._looked_into[machine.journal] = open_journal(machine.journal, HERE.address)
+        return self._looked_into[machine.journal]
 
     def journals(self) -> list[Machine]:
         """One machine for each journal."""
@@ -194,25 +198,19 @@ class World:
 
     def check(self) -> int:
         """All invariants, once everything has settled; how many orders are bought. Raises Breach."""
-        opened = [open_journal(machine.journal, HERE.address) for machine in self.journals()]
-        try:
-            return check_settled(self.yard, opened, self.account)
-        finally:
-            for journal in opened:
-                journal.close()
-            for machine in self.journals():
-                for file in machine.journal.parent.glob(f"{machine.journal.name}*"):
-                    if self._keys[1].encode() in file.read_bytes():
-                        raise Breach(f"the secret key is in {file.name}")
+        for machine in self.journals():
+            for file in machine.journal.parent.glob(f"{machine.journal.name}*"):
+                if self._keys[1].encode() in file.read_bytes():
+                    raise Breach(f"the secret key is in {file.name}")
+        return check_settled(self.yard, [self.journal(one) for one in self.journals()], self.account)
 
     def _check_intended(self, operation: str, request: Request) -> None:
         """A paid call whose very intent is not committed is a breach."""
         for machine in self.journals():
-            with self.journal(machine) as journal:
-                for order in journal.orders(self.account):
-                    sent = request.body.decode()
-                    if order.attempt.intent_id in sent and order.attempt.offering_id in sent:
-                        return
+            for order in self.journal(machine).orders(self.account):
+                sent = request.body.decode()
+                if order.attempt.intent_id in sent and order.attempt.offering_id in sent:
+                    return
         raise Breach(f"{operation} was sent without a committed intent")
 
     def _check_secrets(self, said: str) -> None:
@@ -228,8 +226,8 @@ class World:
             return  # somebody else may be paying at this very moment
         mine = {f"{self.account}/{need}/{number}" for number in range(1, 9)}
         paid = [sale.arn for sale in sales(self.yard) if sale.mark in mine and sale.status not in _DEAD]
-        with self.journal(process.machine) as journal:
-            known = {order.reservation_arn for order in journal.orders(self.account, need)}
+        orders = self.journal(process.machine).orders(self.account, need)
+        known = {order.reservation_arn for order in orders}
         if set(paid) - known:
             raise Breach(f"{process.name} said that nothing was spent, and {paid} is paid: {ended.said}")
 
