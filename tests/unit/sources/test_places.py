@@ -21,6 +21,7 @@ from berth.sources.capacity_blocks import LIMIT_WAIT_S, TOO_FAST_OR_NO_QUOTA, Re
 from berth.sources.listings import is_ultraserver, listing
 from berth.sources.offline import plan_offline
 from berth.sources.published import gap_note
+from berth.sources.spot import spot_rates
 from berth.sources.spot_scores import spot_scores
 from berth.sources.survey import Listener, survey
 from berth.sources.sweep import Progress
@@ -293,3 +294,14 @@ def test_without_a_login_there_are_verdicts_and_list_prices() -> None:
     assert plan.choices == ()
     assert not any(line.rate.live for line in plan.pay_as_you_go)
     assert "capacity-block list price, p5.48xlarge in us-east-1: 47.757/h" in words(plan)
+
+
+def test_spot_falls_back_to_what_was_seen_when_nobody_answers() -> None:
+    """A refusal leaves the price of the table with age and reason, not live; an empty answer leaves none."""
+    rates = spot_rates(FakeService(), "p5.48xlarge", "Linux/UNIX", "us-east-1", NOW)
+    assert rates
+    assert all(rate.hourly and rate.as_of and not rate.live for rate in rates)
+    assert all("InvalidAction" in rate.note for rate in rates)
+    empty = FakeService(describe_spot_price_history=lambda **_: {"SpotPriceHistory": []})
+    (unknown,) = spot_rates(empty, "p5.48xlarge", "Linux/UNIX", "us-east-1", NOW)
+    assert unknown.hourly is None

@@ -176,7 +176,7 @@ def test_a_spot_price_that_lacks_something_is_unknown(missing: str) -> None:
 
 def test_spot_that_cannot_be_asked_is_unknown_with_a_reason() -> None:
     """Refused, not listed, or another platform."""
-    refused_rate = spot_rates(FakeService(), "p5.48xlarge", "Linux/UNIX", "us-east-1", NOW)[0]
+    refused_rate = spot_rates(FakeService(), "p5.48xlarge", "Linux/UNIX", "xx-new-1", NOW)[0]
     assert (refused_rate.hourly, "InvalidAction" in refused_rate.note) == (None, True)
     assert spot()[0].note == "no zone lists a price"
     assert (
