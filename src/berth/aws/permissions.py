@@ -29,6 +29,17 @@ _LOOK = frozenset(
 )
 _PRICES = frozenset({"ec2:DescribeSpotPriceHistory", "ec2:GetSpotPlacementScores", "pricing:GetProducts"})
 _BUY = frozenset({"ec2:PurchaseCapacityBlock", "sagemaker:CreateTrainingPlan"})
+_EXTENSIONS = frozenset(
+    {"ec2:DescribeCapacityBlockExtensionHistory", "sagemaker:DescribeTrainingPlanExtensionHistory"}
+)
+_EXTEND = frozenset(
+    {
+        "ec2:DescribeCapacityBlockExtensionOfferings",
+        "ec2:PurchaseCapacityBlockExtension",
+        "sagemaker:ExtendTrainingPlan",
+        "sagemaker:SearchTrainingPlanOfferings",
+    }
+)
 _SERVING = frozenset(
     {
         "sagemaker:DescribeEndpoint",
@@ -107,7 +118,8 @@ VERBS: Mapping[str, frozenset[str]] = MappingProxyType(
     {
         "plan": _PLAN,
         "buy": _PURCHASE,
-        "show": _WHO | _LOOK | {"ec2:DescribeInstances", "sagemaker:DescribeEndpoint"},
+        "extend": _WHO | _LOOK | _EXTENSIONS | _EXTEND,
+        "show": _WHO | _LOOK | _EXTENSIONS | {"ec2:DescribeInstances", "sagemaker:DescribeEndpoint"},
         "ls": _WHO | _LOOK | _LIST,
         "rebuild": _WHO | _LOOK | {"ec2:DescribeRegions"},
         "leave": _WHO
@@ -155,7 +167,7 @@ ROLES: Mapping[Role, tuple[str, ...]] = MappingProxyType(
     {
         Role.READ: ("plan", "doctor", "show", "ls", "leave", "rebuild"),
         Role.WATCH: ("show", "ls", "leave"),
-        Role.BUY: ("plan", "buy", "adopt", "doctor", "show", "ls", "leave", "rebuild"),
+        Role.BUY: ("plan", "buy", "extend", "adopt", "doctor", "show", "ls", "leave", "rebuild"),
         Role.DEPLOY: ("deploy", "launch", "invoke", "clean", "show", "ls", "leave"),
     }
 )

@@ -121,6 +121,12 @@ GRANTS: Mapping[str, tuple[Grant, ...]] = {
             {"StringEquals": {"ec2:CreateAction": "PurchaseCapacityBlock"}},
         ),
     ),
+    # The service authorization reference: both act on the reservation, and neither tags anything.
+    "ec2:DescribeCapacityBlockExtensionOfferings": (Grant("BuyCapacityBlocks", (_BLOCKS,)),),
+    "ec2:PurchaseCapacityBlockExtension": (Grant("BuyCapacityBlocks", (_BLOCKS,)),),
+    # Newer than the managed policy that was read: the plan is what it acts on.
+    "sagemaker:ExtendTrainingPlan": (Grant("BuyTrainingPlans", (_PLANS, _RESERVED)),),
+    "sagemaker:DescribeTrainingPlanExtensionHistory": _read(_PLANS),
     "sagemaker:CreateModel": _made(_MODELS, tagged=_MODELS),
     "sagemaker:CreateEndpointConfig": _made(_CONFIGS, _PLANS, tagged=_CONFIGS),
     "sagemaker:CreateEndpoint": _made(_ENDPOINTS, _CONFIGS, _PLANS, tagged=_ENDPOINTS),

@@ -20,7 +20,7 @@ from berth.terms.outcomes import BerthError, ExitCode, Spending, Spent
 from berth.terms.settings import SettingsError
 
 VERBS = (
-    *("plan", "buy", "deploy", "launch", "invoke", "show", "ls", "clean", "run", "audit", "policy"),
+    *("plan", "buy", "extend", "deploy", "launch", "invoke", "show", "ls", "clean", "run", "audit", "policy"),
     *("history", "approvals", "doctor", "adopt", "leave", "rebuild"),
 )
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from berth.cli.desks import Counter, Wait, counter, tell_spending
+from berth.cli.extend import settled_extensions
 from berth.cli.options import Json, Profile
 from berth.cli.output import Output
 from berth.terms.outcomes import ExitCode
@@ -38,7 +39,7 @@ def show(
     with counter(output, profile=profile, need=need) as at:
         if name is None:
             return _show_all(at)
-        order = settled(at, at.order(name), wait=wait)
+        order = settled_extensions(at, settled(at, at.order(name), wait=wait), wait=wait)
         return _show_one(at, order, history=history)
 
 
@@ -84,7 +85,7 @@ def reservation(at: Counter, order: Order) -> tuple[Order, SeenReservation | Non
     if seen is not None or order.seen is None:
         return order, seen
     last = SeenReservation.from_json(order.seen)
-    if at.door.clock.now() >= (last.end or order.offer.paid_window.end):
+    if at.door.clock.now() >= order.window.end:
         return order, replace(last, state=GONE)
     at.output.talk(f"warning: AWS does not show the {called(order)} now; below is what it showed last")
     return order, last
@@ -102,6 +103,7 @@ def _show_all(at: Counter) -> int:
 
 
 def _show_one(at: Counter, order: Order, *, history: bool) -> int:
+    from berth.orders.extensions.wording import extension_json, extension_lines
     from berth.orders.wording import next_step, order_json, order_lines
     from berth.terms.instants import iso
     from berth.terms.text import plain
@@ -113,13 +115,19 @@ def _show_one(at: Counter, order: Order, *, history: bool) -> int:
     events = at.journal.events(order.key)
     report = make_report(order, events, now, at.journal.launches(order.key))
     document = order_json(order, seen, endpoint=endpoint, instances=instances)
+    document["extensions"] = [extension_json(one) for one in order.extensions]
     document["report"] = report.to_json()
     document["history"] = [
         {"number": e.number, "at": iso(e.at), "kind": e.kind, "detail": e.detail} for e in events
     ]
     at.output.document(document)
-    lines = order_lines(order, seen, now) + _endpoint_lines(endpoint) + _instance_lines(instances)
-    if order.reservation_arn is not None and now >= order.offer.paid_window.start:
+    lines = (
+        order_lines(order, seen, now)
+        + extension_lines(order.extensions)
+        + _endpoint_lines(endpoint)
+        + _instance_lines(instances)
+    )
+    if order.reservation_arn is not None and now >= order.window.start:
         lines += ["", *report_lines(report)]
     if history:
         lines += ["", *(f"{iso(e.at)}  {e.kind}: {e.detail}" for e in events)]

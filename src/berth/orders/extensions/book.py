@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 from berth.orders.extensions.extension import EXTENSION_MOVES, Extension, ExtensionState
 from berth.orders.extensions.offers import ExtensionOffer
@@ -165,12 +166,19 @@ def _in_the_way(one: Extension, window: Window) -> bool:
     return one.in_doubt or (one.state is ExtensionState.BOUGHT and one.window.end > window.start)
 
 
-def what_is_extended(order: Order, window: Window) -> dict[str, object]:
+def what_is_extended(order: Order, window: Window) -> dict[str, Any]:
     """What an approval of an extension is bound to: plain JSON values."""
+    offer = order.offer
     return {
         "kind": "extension",
         "order": order.key.mark,
         "reservation": order.reservation_arn,
-        "from": iso(window.start),
+        "way": offer.way.value,
+        "region": offer.region,
+        "instance_type": offer.instance_type,
+        "count": offer.count,
+        "parts": [
+            {"start": iso(window.start), "end": iso(window.end), "zone": zone} for zone in offer.zones[-1:]
+        ],
         "end": iso(window.end),
     }

@@ -54,6 +54,11 @@ class Extended:
     extension: Extension | None
     says: str
 
+    @property
+    def bought_now(self) -> bool:
+        """Whether this command's call bought it."""
+        return self.how is How.BOUGHT
+
 
 @dataclass(frozen=True, slots=True)
 class Till:
@@ -96,7 +101,7 @@ def extend(desk: Desk, till: Till, order: Order, wish: Wish, cap: Money | None) 
     met = _met(desk, till.shop, look, wish, before)
     if met is not None:
         return met
-    refused = why_not(wish, desk.clock.now(), look.at)
+    refused = why_not(desk.clock.now(), look.at)
     if refused is not None:
         raise refused
     offer = cheapest(_offers(desk, till.shop, wish, look.at.end), look.at.end, cap)
@@ -140,9 +145,15 @@ def look_at(desk: Desk, shop: ExtensionShop, order: Order) -> _Look:
             _worst(order, extensions),
         )
     adopt_unknown(desk, replace(order, extensions=extensions), history)
-    until = history.until(end)
-    extended = bool(history.live) or until > order.offer.paid_window.end
-    return _Look(order, extensions, history, Standing(end, until, extended, history.unpaid(end)))
+    return _Look(order, extensions, history, _standing(order, extensions, history, end))
+
+
+def _standing(order: Order, extensions: tuple[Extension, ...], history: History, end: datetime) -> Standing:
+    """What AWS shows and what the journal knows, together: AWS may show a purchase 5 minutes late."""
+    bought = [one.window.end for one in extensions if one.state is ExtensionState.BOUGHT]
+    until = max([history.until(end), *bought])
+    extended = bool(history.live or bought) or until > order.offer.paid_window.end
+    return Standing(end, until, extended, history.unpaid(end) or any(later > end for later in bought))
 
 
 def _end_now(desk: Desk, order: Order) -> tuple[Order, datetime | None]:

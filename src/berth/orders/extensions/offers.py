@@ -79,7 +79,7 @@ def same_again(chosen: ExtensionOffer, fresh: Sequence[ExtensionOffer]) -> Exten
         if offer.fee == chosen.fee:
             return offer
     assert chosen.fee is not None
-    now = same[0].fee
+    now = _nearest(chosen.fee, [offer.fee for offer in same if offer.fee is not None])
     moved = "unknown" if now is None else f"{now.amount:.2f}"
     currency = "" if now is None or now.currency == chosen.fee.currency else f" {now.currency}"
     raise BerthError(
@@ -87,4 +87,11 @@ def same_again(chosen: ExtensionOffer, fresh: Sequence[ExtensionOffer]) -> Exten
         f"price moved {chosen.fee.amount:.2f} → {moved}{currency or f' {chosen.fee.currency}'}"
         f" for the extension to {iso(chosen.window.end)}; nothing is bought",
         "run the same command again to decide on the price of now",
+    )
+
+
+def _nearest(chosen: Money, fees: Sequence[Money]) -> Money | None:
+    """Of several fees the one that the chosen price has most likely become; None when none is known."""
+    return min(
+        fees, key=lambda fee: (fee.currency != chosen.currency, abs(fee.amount - chosen.amount)), default=None
     )

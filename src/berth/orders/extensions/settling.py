@@ -11,7 +11,7 @@ from typing import TypeVar
 from berth.orders.desk import Desk
 from berth.orders.extensions.book import AlreadyExtending, ExtensionBook
 from berth.orders.extensions.extension import Extension, ExtensionState
-from berth.orders.extensions.history import History, Past, Payment
+from berth.orders.extensions.history import WORDS, History, Past, Payment
 from berth.orders.extensions.shops import ExtensionShop
 from berth.orders.journal import LostRace
 from berth.orders.order import Look, Order, absent_at, known_absent
@@ -76,6 +76,13 @@ def doubt(order: Order, one: Extension, shop: ExtensionShop, *, held: bool) -> B
         f"berth show {order.key} --wait; to look by hand: {shop.inspect()}",
         spent,
     )
+
+
+def is_open(one: Extension) -> bool:
+    """Whether AWS has something to tell of it still: its outcome, or that of its payment."""
+    if one.in_doubt:
+        return True
+    return one.state is ExtensionState.BOUGHT and WORDS.get(one.payment) is not Payment.DONE
 
 
 def is_held(desk: Desk, one: Extension) -> bool:

@@ -104,7 +104,7 @@ def nothing_to_do(wish: Wish, now: datetime, at: Standing) -> str | None:
     return None
 
 
-def why_not(wish: Wish, now: datetime, at: Standing) -> BerthError | None:
+def why_not(now: datetime, at: Standing) -> BerthError | None:
     """Why AWS would not sell an extension now; None when it would."""
     if at.unpaid:
         return BerthError(

@@ -1,0 +1,213 @@
+"""`berth extend`: give what an order bought a later end, paid once however often it is run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from berth.cli.buy import read_amount
+from berth.cli.desks import Counter, Max, Wait, Yes, counter, tell_spending
+from berth.cli.options import BuyerProfile, Json, Profile
+from berth.cli.output import Output
+from berth.cli.spending import asked_for, read_proofs, take_proof
+from berth.terms.outcomes import BerthError, ExitCode
+
+if TYPE_CHECKING:
+    from berth.orders.extensions.extending import Extended, Till
+    from berth.orders.extensions.offers import ExtensionOffer
+    from berth.orders.extensions.shops import ExtensionShop
+    from berth.orders.extensions.wish import Wish
+    from berth.orders.order import Order
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Order: eval, or eval/2 for the second.")]
+By = Annotated[
+    str | None,
+    typer.Option("--by", metavar="SPAN", help="How much longer: 7d, or 7d..14d, the cheapest of these."),
+]
+Until = Annotated[
+    str | None, typer.Option("--until", metavar="TIME", help="To this end or later: 2027-03-11T11:30Z.")
+]
+Rule = Annotated[
+    str | None, typer.Option("--rule", metavar="TEXT", help="'extend 7d, look ahead 2d', for a timer.")
+]
+Within = Annotated[
+    str | None,
+    typer.Option("--within", metavar="SPAN", help="Only when the end is so near; else do nothing."),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command("extend")(extend)
+
+
+def extend(
+    name: Name,
+    *,
+    by: By = None,
+    until: Until = None,
+    rule: Rule = None,
+    within: Within = None,
+    yes: Yes = False,
+    most: Max = None,
+    wait: Wait = False,
+    proof: Annotated[
+        str | None, typer.Option("--proof", metavar="FILE", help="Approver's proof; - reads stdin.")
+    ] = None,
+    profile: Profile = None,
+    buyer_profile: BuyerProfile = None,
+    as_json: Json = False,
+) -> int:
+    """Buy a later end for what an order bought, exactly once. Asks first, or needs --yes --max AMOUNT."""
+    from berth.orders.guard import check_permission
+
+    output = Output(as_json=as_json)
+    wish = _wish(by, until, rule, within)
+    cap = read_amount(most)
+    check_permission(yes=yes, cap=cap, can_ask=output.can_ask())
+    proofs = read_proofs(proof) if proof is not None else []
+    with counter(output, profile=profile, need=name.partition("/")[0]) as at:
+        at.pay_with(buyer_profile)
+        for one in proofs:
+            take_proof(at, one)
+        order = at.order(name)
+        done = _extend(at, order, wish, most=most, yes=yes)
+        if wait and done.extension is not None:
+            done = _until_paid(at, done)
+        _say(at, done)
+    return ExitCode.DONE
+
+
+def shop_of(at: Counter, order: Order) -> ExtensionShop:
+    """How the order's reservation is extended. The order has one."""
+    from berth.orders.extensions.shops import BlockExtensions, PlanExtensions
+    from berth.terms.ways import Way
+
+    arn, region = order.reservation_arn, order.offer.region
+    assert arn is not None
+    if order.offer.way is Way.CAPACITY_BLOCK:
+        return BlockExtensions(at.door.reader("ec2", region), arn.rpartition("/")[2], region)
+    return PlanExtensions(at.door.reader("sagemaker", region), arn, region)
+
+
+def settled_extensions(at: Counter, order: Order, *, wait: bool) -> Order:
+    """The order after one look (`wait`: looking until it is known) for what became of its extensions.
+
+    AWS is asked only where there is an extension whose outcome or payment is open. Raises BerthError (outcome
+    unknown) while one is in doubt.
+    """
+    from berth.orders.extensions.settling import doubt, is_held, is_open, settle_all
+    from berth.watch.waiting import wait_for
+
+    if order.reservation_arn is None or not any(is_open(one) for one in order.extensions):
+        return order
+    desk, shop, last = at.desk(order.offer), shop_of(at, order), [order]
+
+    def look() -> Order:
+        began = at.door.clock.now()
+        last[0] = replace(last[0], extensions=settle_all(desk, last[0], shop.history(), began))
+        return last[0]
+
+    def known(seen: Order) -> bool:
+        return not any(one.in_doubt for one in seen.extensions)
+
+    limit = None if wait else 0.0
+    order = wait_for(
+        look,
+        known,
+        at.door.clock,
+        standing=lambda seen: at.output.talk(at.standing_clock("6m")),
+        limit_s=limit,
+    )
+    for one in order.extensions:
+        if one.in_doubt:
+            tell_spending(one.spending(str(order.key)))
+            raise doubt(order, one, shop, held=is_held(desk, one))
+    return order
+
+
+# -- inside ----------------------------------------------------------------------------------------------
+def _wish(by: str | None, until: str | None, rule: str | None, within: str | None) -> Wish:
+    from berth.orders.extensions.wish import read_wish
+    from berth.terms.instants import parse_instant
+
+    try:
+        return read_wish(by, None if until is None else parse_instant(until), rule, within)
+    except ValueError as problem:
+        raise BerthError(ExitCode.USAGE, str(problem), "such as --by 7d") from None
+
+
+def _extend(at: Counter, order: Order, wish: Wish, *, most: str | None, yes: bool) -> Extended:
+    from berth.orders.extensions.extending import extend as act
+    from berth.orders.spending_gate import NotApproved
+
+    desk = replace(at.desk(order.offer), gate=at.gate)
+    till = _till(at, order, yes=yes)
+    try:
+        return act(desk, till, order, wish, read_amount(most))
+    except NotApproved as missing:
+        ends = asked_for(at, missing, str(order.key))
+        step = (ends.next_step or "").replace(f"berth buy {order.key}", "the same command with", 1)
+        raise BerthError(ends.exit_code, ends.message, step or None) from None
+
+
+def _till(at: Counter, order: Order, *, yes: bool) -> Till:
+    from berth.orders.extensions.extending import Till
+    from berth.orders.extensions.wording import offer_lines
+
+    def agree(offer: ExtensionOffer) -> None:
+        at.output.talk("\n".join(offer_lines(order, offer)))
+        at.output.talk(f"  account  {at.door.identity.account_shown}, {at.door.identity.role}")
+        if not yes and not at.output.ask(f"Buy it for {offer.fee}?"):
+            raise BerthError(ExitCode.DECISION_NEEDED, "not confirmed: nothing was bought")
+
+    desk = replace(at.desk(order.offer), gate=at.gate)
+    return Till(shop_of(at, order), lambda: at.buyer(desk, order.offer), agree)
+
+
+def _until_paid(at: Counter, done: Extended) -> Extended:
+    """Look until the payment of the extension is settled. Raises BerthError when it failed."""
+    from berth.orders.extensions.extension import ExtensionState
+    from berth.orders.extensions.settling import is_open, settle_all
+    from berth.orders.extensions.wish import minute
+    from berth.watch.waiting import wait_for
+
+    desk, shop, order = at.desk(done.order.offer), shop_of(at, done.order), at.order(str(done.order.key))
+    last = [order]
+
+    def look() -> Order:
+        began = at.door.clock.now()
+        last[0] = replace(last[0], extensions=settle_all(desk, last[0], shop.history(), began))
+        return last[0]
+
+    order = wait_for(
+        look, lambda seen: not any(is_open(one) for one in seen.extensions), at.door.clock,
+        standing=lambda seen: at.output.talk(at.standing_clock("5m")),
+    )  # fmt: skip
+    latest = order.extensions[-1]
+    if latest.state is ExtensionState.FAILED:
+        tell_spending(latest.spending(str(order.key)))
+        raise BerthError(
+            ExitCode.DECISION_NEEDED,
+            f"the payment of the extension to {minute(latest.window.end)} failed: the reservation ends at"
+            f" {minute(latest.window.start)}",
+            "run the same command again to buy it anew",
+            latest.spending(str(order.key)),
+        )
+    return replace(done, order=order, extension=latest)
+
+
+def _say(at: Counter, done: Extended) -> None:
+    """Tell how it ended and what comes next."""
+    from berth.orders.extensions.wording import extended_json, extension_lines
+
+    at.output.document(extended_json(done))
+    lines = [f"order    {done.order.key}: {done.says}"]
+    if done.extension is not None:
+        lines += extension_lines([done.extension])
+    if not done.bought_now:
+        lines.append("money    nothing was spent now")
+    at.output.answer("\n".join(lines))
+    at.output.answer(f"next     berth show {done.order.key}")
