@@ -129,6 +129,44 @@ def test_the_history_only_grows(world: Any) -> None:
     assert events[1].at - events[0].at == timedelta(minutes=1)
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE events SET detail = 'never'",
+        "DELETE FROM events",
+        "INSERT OR REPLACE INTO events SELECT order_id, number, 0, 'x', 'x', NULL, NULL FROM events",
+    ],
+)
+def test_a_file_refuses_to_change_its_history(tmp_path: Path, world: Any, statement: str) -> None:
+    """Whatever program opens it through SQLite: no line is changed, removed or replaced."""
+    file = tmp_path / "one" / "journal.sqlite"
+    with closing(open_journal(file, "aws")) as journal:
+        intend(world, journal)
+        before = journal.events(KEY)
+        with (
+            closing(sqlite3.connect(file)) as other,
+            pytest.raises(sqlite3.IntegrityError, match="only grow"),
+        ):
+            other.execute(statement)
+        assert journal.events(KEY) == before
+
+
+def test_a_text_with_a_nul_is_kept_readable(world: Any) -> None:
+    """A message from elsewhere may hold any character; one that a server refuses must not lose the line."""
+    intend(world, world.journal)
+    world.journal.note(KEY, "said", "before\0after \u2028 \U0001f680 %s ?", world.clock.now())
+    detail = world.journal.events(KEY)[-1].detail
+    assert detail.replace("\0", "\ufffd") == "before\ufffdafter \u2028 \U0001f680 %s ?"
+
+
+def test_orders_are_listed_by_need_and_number(world: Any) -> None:
+    """In the order of the alphabet's code points, wherever the journal is kept and whatever its collation."""
+    for need, number in (("b", 2), ("a-b", 1), ("a", 10), ("a", 9), ("ab", 1), ("b", 1)):
+        intend(world, world.journal, OrderKey("111122223333", need, number))
+    listed = [str(order.key) for order in world.journal.orders(None)]
+    assert listed == ["a/9", "a/10", "a-b", "ab", "b", "b/2"]
+
+
 @pytest.mark.parametrize("text", ["", "/2", "eval/", "eval/0", "eval/x", "eval/-1", "eval/1/2", "eval/²"])
 def test_a_name_that_is_none_is_refused(text: str) -> None:
     """An order is NAME or NAME/2."""
