@@ -134,7 +134,7 @@ def verify_proof(door: Door, proof: Proof, header: str) -> Proven:
     try:
         status, body = door.fetch(url, {HEADER: header})
         answer = _parsed(sts, status, body)
-    except CALL_ERRORS as problem:  # whose words may hold the URL
+    except (*CALL_ERRORS, LookupError, TypeError, ValueError) as problem:  # words that may hold the URL
         raise _unverified(type(problem).__name__) from None
     if status == 200:
         account, arn = answer.get("Account"), answer.get("Arn")

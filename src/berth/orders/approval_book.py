@@ -70,7 +70,8 @@ def ask(journal: Journal, gate: Gate, proposal: Proposal, now: datetime) -> Aske
 def _told(before: ApprovalRequest, wanted: ApprovalRequest) -> bool:
     """Whether an earlier request has told of this already: no dearer, and still standing."""
     return (
-        before.expires_at > wanted.asked_at
+        before.what.get("kind") == wanted.what.get("kind")
+        and before.expires_at > wanted.asked_at
         and before.amount.currency == wanted.amount.currency
         and before.amount >= wanted.amount
     )

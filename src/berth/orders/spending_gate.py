@@ -125,6 +125,8 @@ def _check_approval(
         return
     missing = "nobody has approved it"
     for request in ledger.requests(proposal.key):
+        if request.what.get("kind") != proposal.what.get("kind"):
+            continue  # an order's purchase and its extensions are approved one by one
         given = ledger.given(request)
         why_not = not_covered(request, proposal.what, amount, now)
         if why_not:

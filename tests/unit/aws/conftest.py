@@ -62,6 +62,7 @@ class SmallYard:
     time: str | None = "2026-12-01T09:00:00Z"
     asked: list[tuple[str, str, dict[str, str]]] = field(default_factory=list)
     answers: dict[str, tuple[int, str]] = field(default_factory=dict)
+    redirect: str = ""
 
     def operations(self) -> list[str]:
         """The operations asked, in order."""
@@ -87,6 +88,17 @@ def _handler(yard: SmallYard) -> type[BaseHTTPRequestHandler]:
             self.send_response(status)
             if yard.time is not None:
                 self.send_header("x-yard-time", yard.time)
+            self.send_header("Content-Length", str(len(text.encode())))
+            self.end_headers()
+            self.wfile.write(text.encode())
+
+        def do_GET(self) -> None:
+            """A presigned request; with `redirect` it is sent elsewhere."""
+            yard.asked.append(("presigned", self.path, dict(self.headers)))
+            status, text = yard.answers.get("presigned", (200, STS))
+            self.send_response(302 if yard.redirect else status)
+            if yard.redirect:
+                self.send_header("Location", yard.redirect)
             self.send_header("Content-Length", str(len(text.encode())))
             self.end_headers()
             self.wfile.write(text.encode())
