@@ -1,15 +1,16 @@
 """A wish and a supply as arrays: time collapsed to the distinct edges, what cannot help left out.
 
-A *row* is one span of one instance type between two neighbouring edges. Everything that happens inside a row
-is the same at each of its instants, so nothing is lost by looking at rows instead of minutes.
+A *row* is one span of one instance type between two neighbouring edges of offers. The same offers serve all
+of it, so nothing is lost by looking at rows instead of minutes. Where the need changes inside a row, so
+does what is missing: that is in the row's cost of being short.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -28,7 +29,7 @@ _HOUR = 3_600_000_000
 
 @dataclass(frozen=True, slots=True)
 class MeterColumn:
-    """One meter in one row: at most `most` instances at `cost` each for the row's whole length."""
+    """Up to `most` instances that are missing in a row, for `cost` each in metered hours."""
 
     row: int
     cost: float
@@ -75,17 +76,21 @@ class Grid:
 
 
 def grid_of(wish: Wish, supply: Supply, extra_edges: Iterable[int] = ()) -> Grid:
-    """The grid of a wish that is fixed in time. Offers that cannot help are left out, then edges nobody
-    needs.
-    """
-    asked = demands(wish)
-    unit = _unit(supply)
+    """The grid of a wish that is fixed in time, without the offers that cannot help."""
     candidates = _undoubled(supply, sorted(supply.candidates, key=order_of))
-    grid = _built(asked, candidates, supply, unit, tuple(extra_edges))
-    useful = [c for c, keep in zip(grid.offers, _can_help(grid), strict=True) if keep]
-    if len(useful) == len(grid.offers) == len(candidates):
-        return grid
-    return _built(asked, useful, supply, unit, tuple(extra_edges))
+    grid = _built(demands(wish), candidates, supply, tuple(extra_edges))
+    kept = np.flatnonzero(_can_help(grid))
+    offers = tuple(grid.offers[j] for j in kept)
+    return replace(
+        grid,
+        offers=offers,
+        first=grid.first[kept],
+        last=grid.last[kept],
+        size=grid.size[kept],
+        most=grid.most[kept],
+        cost=grid.cost[kept],
+        rooms=tuple(_rooms(offers, supply)),
+    )
 
 
 def order_of(candidate: Candidate) -> tuple[object, ...]:
@@ -152,62 +157,87 @@ def _first_step_gain(grid: Grid) -> Floats:
     return gain
 
 
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A span of one type in which both the need and what serves it stay the same; in microseconds."""
+
+    start: int
+    end: int
+    demand: Demand
+
+
 def _built(
-    asked: Sequence[Demand],
-    candidates: Sequence[Candidate],
-    supply: Supply,
-    unit: float,
-    extra: Sequence[int],
+    asked: Sequence[Demand], candidates: Sequence[Candidate], supply: Supply, extra: Sequence[int]
 ) -> Grid:
-    windows = {c.id: [(to_micros(w.start), to_micros(w.end)) for w in c.usable] for c in candidates}
+    """The grid without rooms, with all offers that serve anything."""
+    unit = _unit(supply)
+    windows = [[(to_micros(w.start), to_micros(w.end)) for w in c.usable] for c in candidates]
     edges: dict[str, set[int]] = defaultdict(lambda: set(extra))
-    for c in candidates:
-        edges[c.instance_type].update(e for pair in windows[c.id] for e in pair)
-    rows = [row for demand in asked if demand.least for row in _rows(demand, edges[demand.instance_type])]
-    by_type = {kind: [i for i, (_, _, d) in enumerate(rows) if d.instance_type == kind] for kind in edges}
-    spots = [_segments(by_type[c.instance_type], rows, windows[c.id]) for c in candidates]
+    for c, pairs in zip(candidates, windows, strict=True):
+        edges[c.instance_type].update(e for pair in pairs for e in pair)
+    rows = [
+        row for kind in sorted({d.instance_type for d in asked}) for row in _rows(kind, asked, edges[kind])
+    ]
+    spots = _spots(rows, [c.instance_type for c in candidates], windows)
     serving = [j for j, segments in enumerate(spots) if segments]
     offers = tuple(candidates[j] for j in serving)
     first, last = _segment_arrays([spots[j] for j in serving])
-    columns, shortage, penalty = _metered(rows, supply.meters, unit, offers)
-    divisible = np.array([c.divisible for c in offers], dtype=bool)
+    need = np.array([max(piece.demand.least for piece in row) for row in rows], dtype=np.int64)
+    shortage, penalty = _shortage(rows, need, supply, unit)
     counts = np.array([c.count for c in offers], dtype=np.int64)
-    size, most = np.where(divisible, 1, counts), np.where(divisible, counts, 1)
-    fees = np.array([float(c.fee.amount) for c in offers])
+    divisible = np.array([c.divisible for c in offers], dtype=bool)
+    most = np.where(divisible, counts, 1)
     return Grid(
         offers=offers,
         first=first,
         last=last,
-        size=size,
+        size=np.where(divisible, 1, counts),
         most=most,
-        cost=fees / unit / most,
-        need=np.array([d.least for _, _, d in rows], dtype=np.int64),
-        starts=np.array([a for a, _, _ in rows], dtype=np.int64),
-        ends=np.array([b for _, b, _ in rows], dtype=np.int64),
-        meters=columns,
-        rooms=tuple(_rooms(offers, supply)),
+        cost=np.array([float(c.fee.amount) for c in offers]) / unit / most,
+        need=need,
+        starts=np.array([row[0].start for row in rows], dtype=np.int64),
+        ends=np.array([row[-1].end for row in rows], dtype=np.int64),
+        meters=tuple(
+            column for i, n in enumerate(need) for column in _columns(i, shortage[i, : n + 1], penalty)
+        ),
+        rooms=(),
         shortage=shortage,
         unit=unit,
         penalty=penalty,
     )
 
 
-def _rows(demand: Demand, edges: set[int]) -> list[tuple[int, int, Demand]]:
-    start, end = to_micros(demand.window.start), to_micros(demand.window.end)
-    inner = sorted({e for e in edges if start < e < end} | {start, end})
-    return [(a, b, demand) for a, b in pairwise(inner)]
+def _rows(kind: str, asked: Sequence[Demand], edges: set[int]) -> list[list[_Piece]]:
+    """The pieces of a type between neighbouring edges of offers, in order of time."""
+    cuts = sorted(edges)
+    rows: dict[int, list[_Piece]] = defaultdict(list)
+    for demand in asked:
+        if demand.instance_type != kind or not demand.least:
+            continue
+        start, end = to_micros(demand.window.start), to_micros(demand.window.end)
+        inner = cuts[bisect_right(cuts, start) : bisect_left(cuts, end)]
+        for a, b in pairwise([start, *inner, end]):
+            rows[bisect_right(cuts, a)].append(_Piece(a, b, demand))
+    return [rows[key] for key in sorted(rows)]
 
 
-def _segments(
-    of_type: Sequence[int], rows: Sequence[tuple[int, int, Demand]], windows: Sequence[tuple[int, int]]
-) -> list[tuple[int, int]]:
-    """The ranges of rows that lie within each window; rows of one type are neighbours, in order of time."""
-    found: list[tuple[int, int]] = []
-    for start, end in windows:
-        low = bisect_left(of_type, start, key=lambda i: rows[i][0])
-        high = bisect_right(of_type, end, key=lambda i: rows[i][1])
-        if high > low:
-            found.append((of_type[low], of_type[high - 1] + 1))
+def _spots(
+    rows: Sequence[Sequence[_Piece]], kinds: Sequence[str], windows: Sequence[Sequence[tuple[int, int]]]
+) -> list[list[tuple[int, int]]]:
+    """For each offer the ranges of rows that lie within its windows."""
+    at: dict[str, int] = {}
+    starts: dict[str, list[int]] = defaultdict(list)
+    ends: dict[str, list[int]] = defaultdict(list)
+    for i, row in enumerate(rows):
+        kind = row[0].demand.instance_type
+        at.setdefault(kind, i)
+        starts[kind].append(row[0].start)
+        ends[kind].append(row[-1].end)
+    found: list[list[tuple[int, int]]] = []
+    for kind, pairs in zip(kinds, windows, strict=True):
+        ranges = ((bisect_left(starts[kind], a), bisect_right(ends[kind], b)) for a, b in pairs)
+        base = at.get(kind, 0)
+        found.append([(base + low, base + high) for low, high in ranges if high > low])
     return found
 
 
@@ -220,30 +250,43 @@ def _segment_arrays(spots: Sequence[Sequence[tuple[int, int]]]) -> tuple[Ints, I
     return first, last
 
 
-def _metered(
-    rows: Sequence[tuple[int, int, Demand]], meters: Sequence[Meter], unit: float, offers: Sequence[Candidate]
-) -> tuple[tuple[MeterColumn, ...], Floats, float]:
-    """Columns of meters, and what each number of uncovered instances costs in each row."""
-    ladders = {kind: by_price(meters, kind) for kind in {d.instance_type for _, _, d in rows}}
-    deepest = max((d.least for _, _, d in rows), default=0)
-    fees = sum(float(c.fee.amount) for c in offers) / unit
-    hourly = max((float(m.hourly.amount) for m in meters), default=0.0) / unit
-    length = sum((b - a) / _HOUR for a, b, _ in rows)
+def _shortage(
+    rows: Sequence[Sequence[_Piece]], need: Ints, supply: Supply, unit: float
+) -> tuple[Floats, float]:
+    """What n instances fewer than the row's peak cost in metered hours, and the penalty for what cannot be
+    had.
+
+    In a row the need may change though the offers do not. Pieces with a lower need miss fewer: the cost of
+    a row is the sum over its pieces, convex in n.
+    """
+    deepest = int(need.max(initial=0))
+    length = sum((piece.end - piece.start) / _HOUR for row in rows for piece in row)
+    fees = sum(float(c.fee.amount) for c in supply.candidates) / unit
+    hourly = max((float(m.hourly.amount) for m in supply.meters), default=0.0) / unit
     penalty = 10.0 * (fees + hourly * length * max(deepest, 1) + 1.0)
-    columns: list[MeterColumn] = []
-    table = np.empty((len(rows), deepest + 1))
-    for i, (a, b, demand) in enumerate(rows):
-        mine = _ladder(ladders[demand.instance_type], demand, (b - a) / _HOUR / unit, i)
-        columns += mine
-        prices = [c.cost for c in mine for _ in range(int(min(c.most, deepest)))][:deepest]
-        prices += [penalty] * (deepest - len(prices))
-        table[i] = np.concatenate([[0.0], np.cumsum(prices)])
-    return tuple(columns), table, penalty
+    kinds = {row[0].demand.instance_type for row in rows}
+    ladders = {kind: by_price(supply.meters, kind) for kind in kinds}
+    pieces = [piece for row in rows for piece in row]
+    marginal = np.full((len(pieces), deepest), penalty)
+    for i, piece in enumerate(pieces):
+        done = 0
+        for hourly_cost, room in _ladder(ladders[piece.demand.instance_type], piece.demand):
+            marginal[i, done : done + room] = hourly_cost * ((piece.end - piece.start) / _HOUR / unit)
+            done += room
+    table = np.zeros((len(pieces), deepest + 1))
+    np.cumsum(marginal, axis=1, out=table[:, 1:])
+    row_of = np.array([i for i, row in enumerate(rows) for _ in row], dtype=np.int64)
+    least = np.array([piece.demand.least for piece in pieces], dtype=np.int64)
+    missing = np.clip(
+        least[:, None] - need[row_of][:, None] + np.arange(deepest + 1)[None, :], 0, least[:, None]
+    )
+    summed = np.zeros((len(rows), deepest + 1))
+    np.add.at(summed, row_of, np.take_along_axis(table, missing, axis=1))
+    return summed, penalty
 
 
-def _ladder(meters: Iterable[Meter], demand: Demand, hours: float, row: int) -> list[MeterColumn]:
-    """The meters of one row, cheapest first, as far as they are needed."""
-    made: list[MeterColumn] = []
+def _ladder(meters: Iterable[Meter], demand: Demand) -> Iterator[tuple[float, int]]:
+    """Price and number of instances of each meter, cheapest first, as far as they are needed."""
     loose, left = demand.interruptible, demand.least
     for meter in meters:
         room = left if meter.unlimited else min(left, meter.limit or 0)
@@ -251,9 +294,26 @@ def _ladder(meters: Iterable[Meter], demand: Demand, hours: float, row: int) -> 
             room = min(room, loose)
             loose -= room
         if room > 0:
-            made.append(MeterColumn(row, float(meter.hourly.amount) * hours, float(room)))
+            yield float(meter.hourly.amount), room
             left -= room
-    return made
+
+
+def _columns(row: int, costs: Floats, penalty: float) -> Iterator[MeterColumn]:
+    """The costs of a row's shortage as columns of one price each, cheapest first; none for what cannot be
+    had.
+    """
+    step, number = 0.0, 0
+    for more in np.diff(costs):
+        if more >= penalty:
+            break
+        if number and abs(more - step) <= 1e-12 * max(step, 1.0):
+            number += 1
+            continue
+        if number:
+            yield MeterColumn(row, step, float(number))
+        step, number = float(more), 1
+    if number:
+        yield MeterColumn(row, step, float(number))
 
 
 # -- confirmed sums ----------------------------------------------------------------------------------------

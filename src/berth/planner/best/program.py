@@ -175,15 +175,15 @@ Entry = tuple[Ints, Ints, Floats]
 
 
 def _cover(grid: Grid) -> list[Entry]:
-    made: list[Entry] = []
-    for j in range(len(grid.offers)):
-        covered = np.concatenate(
-            [np.arange(low, high) for low, high in zip(grid.first[j], grid.last[j], strict=True)]
-        )
-        made.append((covered, np.full(len(covered), j), np.full(len(covered), float(grid.size[j]))))
+    """Which rows each offer covers, and each column of metered hours."""
+    low, high = grid.first.ravel(), grid.last.ravel()
+    lengths = high - low
+    offer = np.repeat(np.repeat(np.arange(len(grid.offers)), grid.first.shape[1]), lengths)
+    begins = np.cumsum(lengths) - lengths
+    row = np.arange(int(lengths.sum())) - np.repeat(begins - low, lengths)
     at = len(grid.offers) + np.arange(len(grid.meters))
-    made.append((np.array([m.row for m in grid.meters], dtype=np.int64), at, np.ones(len(grid.meters))))
-    return made
+    metered = np.array([m.row for m in grid.meters], dtype=np.int64)
+    return [(row, offer, grid.size[offer].astype(float)), (metered, at, np.ones(len(grid.meters)))]
 
 
 def _entry(members: Ints, row: int, size: Ints) -> Entry:

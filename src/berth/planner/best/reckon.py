@@ -7,15 +7,17 @@ is only a proposal.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from fractions import Fraction
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from berth.planner.best.supply import Candidate, Meter, Supply
 from berth.planner.best.wish import Wish
+from berth.terms.instants import from_micros, to_micros
 from berth.terms.ways import Way
 from berth.terms.window import Window
 
@@ -86,15 +88,17 @@ def hours(span: timedelta) -> Fraction:
 
 
 def demands(wish: Wish) -> tuple[Demand, ...]:
-    """The counts of all parts, by type and span, the types in order of name. Spans without demand are left
-    out.
-    """
+    """The counts of all parts by type and span, types in order of name; spans without demand are left out."""
     made: list[Demand] = []
     for kind in sorted({part.instance_type for part in wish.parts}):
         parts = [part for part in wish.parts if part.instance_type == kind]
+        starts = [[s.window.start for s in part.steps] for part in parts]
         edges = sorted({e for p in parts for s in p.steps for e in (s.window.start, s.window.end)})
         for span in spans(edges):
-            steps = [(s, p) for p in parts for s in p.steps if s.window.covers(span)]
+            found = (
+                (p, bisect_right(begins, span.start) - 1) for p, begins in zip(parts, starts, strict=True)
+            )
+            steps = [(p.steps[i], p) for p, i in found if i >= 0 and p.steps[i].window.end >= span.end]
             wanted = sum(s.wanted for s, _ in steps)
             if wanted:
                 least = sum(s.least for s, _ in steps)
@@ -115,19 +119,47 @@ def reckon(wish: Wish, supply: Supply, bought: Sequence[Bought]) -> Reckoning | 
     """
     if not allowed(supply, bought):
         return None
+    asked = demands(wish)
+    serving = {kind: _Serving(kind, bought) for kind in {d.instance_type for d in asked}}
     metered: list[Metered] = []
-    least = wanted = Fraction(0)
-    for demand in demands(wish):
-        for span in spans(_edges(demand, bought)):
-            held = _serving(bought, demand.instance_type, span)
-            filled = fill(supply.meters, demand, span, demand.least - held)
-            if filled is None:
-                return None
-            metered += filled
-            least += demand.least * hours(span.duration)
-            wanted += min(demand.wanted, max(held, demand.least)) * hours(span.duration)
-    cost = sum((b.cost for b in bought), Fraction(0)) + sum((m.cost for m in metered), Fraction(0))
-    return Reckoning(cost, joined(metered), least, wanted)
+    least = wanted = 0
+    for demand in asked:
+        ladder = by_price(supply.meters, demand.instance_type)
+        for start, end, held in serving[demand.instance_type].within(demand.window):
+            least += demand.least * (end - start)
+            wanted += min(demand.wanted, max(held, demand.least)) * (end - start)
+            if held < demand.least:
+                filled = fill(
+                    ladder, demand, Window(from_micros(start), from_micros(end)), demand.least - held
+                )
+                if filled is None:
+                    return None
+                metered += filled
+    fees = sum((b.cost for b in bought), Fraction(0))
+    together = joined(metered)
+    cost = sum((m.cost for m in together), fees)
+    return Reckoning(cost, together, Fraction(least, _HOUR_MICROS), Fraction(wanted, _HOUR_MICROS))
+
+
+class _Serving:
+    """How many instances of a type serve at each instant: a staircase in time."""
+
+    def __init__(self, instance_type: str, bought: Sequence[Bought]) -> None:
+        changes: dict[int, int] = defaultdict(int)
+        for b in bought:
+            if b.candidate.instance_type == instance_type:
+                for window in b.candidate.usable:
+                    changes[to_micros(window.start)] += b.count
+                    changes[to_micros(window.end)] -= b.count
+        self._edges = sorted(changes)
+        self._held = list(accumulate((changes[e] for e in self._edges), initial=0))
+
+    def within(self, window: Window) -> Iterator[tuple[int, int, int]]:
+        """Start, end and number of each stair within the window, in microseconds."""
+        start, end = to_micros(window.start), to_micros(window.end)
+        low, high = bisect_right(self._edges, start), bisect_left(self._edges, end)
+        edges = [start, *self._edges[low:high], end]
+        return zip(edges, edges[1:], self._held[low : high + 1], strict=False)
 
 
 def reckon_paused(
@@ -163,11 +195,11 @@ def paused_at(wish: Wish, window: Window) -> Wish:
     return wish.moved(window.start - wish.start).lasting(window.duration)
 
 
-def fill(meters: Iterable[Meter], demand: Demand, span: Window, short: int) -> list[Metered] | None:
-    """`short` instances by the cheapest meters; None when they do not suffice."""
+def fill(ladder: Iterable[Meter], demand: Demand, span: Window, short: int) -> list[Metered] | None:
+    """`short` instances by the meters, which are in order of price; None when they do not suffice."""
     filled: list[Metered] = []
     loose = demand.interruptible
-    for meter in by_price(meters, demand.instance_type):
+    for meter in ladder:
         if short <= 0:
             break
         room = short if meter.unlimited else min(short, meter.limit or 0)
@@ -259,17 +291,3 @@ def places(candidate: Candidate, all_of_them: Iterable[Candidate]) -> tuple[str,
 
 def _within(windows: Sequence[Window], span: Window) -> bool:
     return any(window.covers(span) for window in windows)
-
-
-def _serving(bought: Sequence[Bought], instance_type: str, span: Window) -> int:
-    return sum(
-        b.count
-        for b in bought
-        if b.candidate.instance_type == instance_type and _within(b.candidate.usable, span)
-    )
-
-
-def _edges(demand: Demand, bought: Sequence[Bought]) -> list[datetime]:
-    window = demand.window
-    inner = {e for b in bought for w in b.candidate.usable for e in (w.start, w.end) if window.contains(e)}
-    return sorted(inner | {window.start, window.end})

@@ -169,8 +169,10 @@ class _Run:
         linear = solve_linear(grid, pausing)
         if linear.status is Status.IMPOSSIBLE:
             return None
-        weight = float(sum(d.least * hours(d.window.duration) for d in demands(scene.wish))) or 1.0
-        return _Board(scene, grid, linear, pausing, weight if self.per_hour else 1.0, linear.bound)
+        weight = 1.0
+        if self.per_hour:
+            weight = float(sum(d.least * hours(d.window.duration) for d in demands(scene.wish))) or 1.0
+        return _Board(scene, grid, linear, pausing, weight, linear.bound)
 
     def _settle(self, board: _Board) -> tuple[_Found | None, float]:
         """The best choice of a scene and a bound on all of them, in the grid's unit."""
