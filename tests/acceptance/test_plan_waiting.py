@@ -79,7 +79,8 @@ def test_what_fits_is_told_once_and_never_bought(
     searched = len(berth.yard.log_of("DescribeCapacityBlockOfferings"))
     again = berth(*command)
     assert (again.code, len(heard)) == (ExitCode.DONE, 1)
-    assert "told once: told: 1 x p5.48xlarge" in again.out
+    assert "told once: told: 1 x p5.48xlarge" in " ".join(again.out.split())
+    assert max(map(len, again.out.splitlines())) <= 80
     assert len(berth.yard.log_of("DescribeCapacityBlockOfferings")) == searched
     assert berth.yard.log_of("PurchaseCapacityBlock") == []
 
@@ -121,7 +122,10 @@ def test_nothing_until_the_date_is_an_exit_code_of_its_own(berth: Any, need: Cal
     """Under a price that nobody sells for: one round at a date that is over, exit 10; the plan is shown."""
     ended = berth("plan", need("never"), "--wait-until", PAST, "--max-total", "5")
     assert ended.code == ExitCode.NO_CAPACITY
-    assert "nothing fitted for 5 or less until 2026-12-01T08:00Z, in 1 rounds" in " ".join(ended.err.split())
+    assert (
+        "nothing fitted for 5 or less until 2026-12-01T08:00Z; every place answered (rounds: 1)"
+        in " ".join(ended.err.split())
+    )
     assert "round 1: 1 of 1 answered, best $1,146.17, over the limit" in " ".join(ended.err.split())
     assert ended.money == "nothing was spent"
     assert berth("plan", need("never"), "--wait-until", PAST, "--max-total", "5").code == ExitCode.NO_CAPACITY

@@ -13,7 +13,7 @@ from berth.cli.needs import TypedNeed
 from berth.cli.output import Output
 from berth.cli.who import enter
 from berth.planner.local_dates import day_end, read_day, read_instant
-from berth.planner.phrases import exact_amount, money_text, window_text
+from berth.planner.phrases import exact_amount, money_text, window_text, wrapped
 from berth.sources.history import History
 from berth.sources.keeping import TROUBLES
 from berth.sources.survey import block_paces
@@ -144,6 +144,7 @@ class _Asking:
         self._local_zones = local_zones
         self._paces = block_paces(door, kept)
         self._listener = _Measuring(output, door)
+        self._stood = False
 
     def ask(self) -> Plan:
         """One round, with the buckets as the last one left them."""
@@ -175,7 +176,10 @@ class _Asking:
         )
 
     def standing(self) -> None:
-        """The yard's clock does not move by itself."""
+        """The yard's clock does not move by itself; said once a wait."""
+        if self._stood:
+            return
+        self._stood = True
         self._output.talk(
             f"the yard's clock stands still at {iso(self._door.clock.now())}; move it: "
             "berth yard clock advance 5m"
@@ -214,7 +218,8 @@ class _Teller:
         if found is None:
             return None
         at, said = found
-        self._output.answer(f"found {iso(at.replace(microsecond=0))}, told once: {said}")
+        told = f"found {iso(at.replace(microsecond=0))}, told once: {said}"
+        self._output.answer("\n".join(wrapped(told, hang=2)))
         self._output.document({"schema": SCHEMA, "found": True, "before": True, "at": iso(at), "said": said})
         return said
 
@@ -261,6 +266,6 @@ def not_found(waited: Waited, wish: Wish) -> BerthError:
         )
     return BerthError(
         ExitCode.NO_CAPACITY,
-        f"nothing fitted{limit} until {wish.until}, in {waited.rounds} rounds; every place answered",
+        f"nothing fitted{limit} until {wish.until}; every place answered (rounds: {waited.rounds})",
         "widen the need, raise --max-total, or wait longer",
     )

@@ -9,8 +9,7 @@ from berth.planner.cost import PayAsYouGo
 from berth.planner.need import Need
 from berth.planner.phrases import WIDTH, age, amount, label, place, rate_text, window_text, wrapped
 from berth.planner.plan import Choice, Plan
-from berth.planner.preference import needs_opt_in
-from berth.planner.preference import zones_without_subnet
+from berth.planner.preference import needs_opt_in, zones_without_subnet
 from berth.terms.durations import clock_hours
 from berth.terms.text import plain
 from berth.terms.ways import Target, Way

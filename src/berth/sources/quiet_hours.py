@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from berth.planner.phrases import rate_text, wrapped
+from berth.planner.phrases import wrapped
 from berth.sources.history import HourSeen
 from berth.terms.money import Money
 from berth.terms.text import plain
@@ -112,7 +112,7 @@ def history_text(instance_type: str, realm: str, seen: Sequence[HourSeen]) -> st
 
 
 def _line(way: str, where: str, hour: Hour) -> str:
-    price = "unknown" if hour.cheapest is None else f"{rate_text(hour.cheapest)} {hour.cheapest.currency}"
+    price = "unknown" if hour.cheapest is None else f"{hour.cheapest.amount:,.3f} {hour.cheapest.currency}"
     asks = hour.answered + hour.refused
     return _row(way, plain(where, 20), str(asks), str(hour.with_offers), str(hour.refused), price)
 

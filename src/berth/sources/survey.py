@@ -123,6 +123,7 @@ class _Survey:
     asked: Mapping[sweep.Lane, tuple[Query, ...]] = field(default_factory=dict)
     done: Counter[sweep.Lane] = field(default_factory=Counter)
     began: float = 0.0
+    held: Mapping[str, float] = field(default_factory=dict)
     answers: list[PlaceAnswer] = field(default_factory=list)
     owned: list[OwnedAnswer] = field(default_factory=list)
     rates: list[HourlyRate] = field(default_factory=list)
@@ -138,6 +139,7 @@ class _Survey:
         regions = self.door.regions
         self.asked = sweep.lanes_of(self._questions(fitting, now))
         self.began = self.door.clock.elapsed()
+        self.held = {region: pacer.tokens for region, pacer in self.paces.items()}
         questions = [query for asked in self.asked.values() for query in asked]
         self.listener.begins(len(questions), self._least_s())
         lanes = [self._search_lane(way, region, asked) for (way, region), asked in self.asked.items()]
@@ -160,7 +162,7 @@ class _Survey:
         """The least time that the sweep takes, with what the buckets hold now."""
         return max(
             (
-                sweep.lane_seconds(way, len(asked), tokens=self.paces[region].tokens)
+                sweep.lane_seconds(way, len(asked), tokens=self.held[region])
                 for (way, region), asked in self.asked.items()
             ),
             default=0.0,
@@ -254,7 +256,7 @@ class _Survey:
         self.done[answer.way, answer.region] += 1
         self.listener.told(answer, self._ranked() if answer.offers else None)
         spent = self.door.clock.elapsed() - self.began
-        self.listener.progress(sweep.progress(self.asked, self.done, spent))
+        self.listener.progress(sweep.progress(self.asked, self.done, spent, self.held))
 
     def _sent(self) -> dict[str, int]:
         """How many searches that a bucket counts each Region was sent in all."""

@@ -81,9 +81,15 @@ class Progress:
         return f"asked {self.done} of {self.total}{left}"
 
 
-def progress(lanes: Mapping[Lane, Sequence[Query]], done: Mapping[Lane, int], spent_s: float) -> Progress:
+def progress(
+    lanes: Mapping[Lane, Sequence[Query]],
+    done: Mapping[Lane, int],
+    spent_s: float,
+    tokens: Mapping[str, float] | None = None,
+) -> Progress:
     """How far the sweep is after `spent_s` seconds, when `done` questions of each lane were answered.
 
+    `tokens` is what each Region's bucket held when it began (None: they were full).
     What is left is the slowest lane's: by the bucket where it is the limit, else by the pace so far.
     """
     left = 0.0
@@ -92,7 +98,8 @@ def progress(lanes: Mapping[Lane, Sequence[Query]], done: Mapping[Lane, int], sp
         if rest <= 0:
             continue
         call_s = spent_s / done[lane] if done.get(lane) else CALL_S
-        whole = lane_seconds(way, len(asked), call_s=min(call_s, 60.0))
+        held = (tokens or {}).get(lane[1])
+        whole = lane_seconds(way, len(asked), tokens=held, call_s=min(call_s, 60.0))
         left = max(left, whole - spent_s, rest * CALL_S)
     total = sum(len(asked) for asked in lanes.values())
     return Progress(sum(done.values()), total, left)

@@ -194,5 +194,5 @@ def test_the_history_reads_in_80_columns(history: History) -> None:
     assert max(map(len, text.splitlines())) <= 80
     rows = [" ".join(line.split()) for line in text.splitlines()]
     assert "capacity-block us-east-1 2 0 0 unknown" in rows
-    assert "09-10 2 1 0 47.76 USD" in rows
+    assert "09-10 2 1 0 47.760 USD" in rows
     assert [hour.hour for hour in hours_of_day(seen)] == [3, 9]
