@@ -25,6 +25,8 @@ class Money:
     def __post_init__(self) -> None:
         if not isinstance(self.amount, Decimal) or not self.amount.is_finite():
             raise ValueError(f"money needs a finite Decimal, not {self.amount!r}")
+        if not self.amount:
+            return  # nothing is nothing, whatever exponent a division left on it (0 / 21.3 is 0E+26)
         if self.amount.adjusted() >= LARGEST.adjusted():
             raise ValueError(f"an amount of money must be below {LARGEST:,f}")
         if int(self.amount.as_tuple().exponent) < _SMALLEST_EXPONENT:

@@ -72,3 +72,9 @@ def test_an_instant_lies_within_the_calendar(typed: str) -> None:
     """A zone may push an instant out of the years that exist."""
     with pytest.raises(ValueError, match="outside the years 1 to 9999"):
         parse_instant(typed)
+
+
+def test_nothing_is_an_amount_whatever_exponent_a_division_left_on_it() -> None:
+    """A share of zero of an inexact number of hours is no fault (seen with a plan that stood full)."""
+    share = Decimal(0) / (Decimal(64) / Decimal(3))
+    assert Money(Decimal("19.06") * share, "USD").rounded() == Money(Decimal(0), "USD")
