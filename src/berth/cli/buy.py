@@ -248,7 +248,7 @@ def _check_same(order: Order | None, choice: Choice) -> None:
 
     if order is None or order.state is not OrderState.BOUGHT or same_purchase(order, choice.offer):
         return
-    window = order.offer.paid_window
+    window = order.window
     raise BerthError(
         ExitCode.DECISION_NEEDED,
         f"order {order.key} is bought already, for another window: {iso(window.start)} to {iso(window.end)}",

@@ -12,7 +12,7 @@ from berth.cli.desks import Counter, Max, Wait, Yes, counter, tell_spending
 from berth.cli.options import BuyerProfile, Json, Profile
 from berth.cli.output import Output
 from berth.cli.spending import asked_for, read_proofs, take_proof
-from berth.terms.outcomes import BerthError, ExitCode
+from berth.terms.outcomes import NOTHING_SPENT, BerthError, ExitCode
 
 if TYPE_CHECKING:
     from berth.orders.extensions.extending import Extended, Till
@@ -73,6 +73,8 @@ def extend(
         for one in proofs:
             take_proof(at, one)
         order = at.order(name)
+        doubts = (one.spending(str(order.key)) for one in order.extensions if one.in_doubt)
+        tell_spending(next(doubts, NOTHING_SPENT))  # what was paid for the order itself is not this verb's
         done = _extend(at, order, wish, most=most, yes=yes)
         if wait and done.extension is not None:
             done = _until_paid(at, done)
@@ -204,7 +206,8 @@ def _say(at: Counter, done: Extended) -> None:
     from berth.orders.extensions.wording import extended_json, extension_lines
 
     at.output.document(extended_json(done))
-    lines = [f"order    {done.order.key}: {done.says}"]
+    says, _, later = done.says.partition("; ")
+    lines = [f"order    {done.order.key}: {says}", *([f"again    {later}"] if later else [])]
     if done.extension is not None:
         lines += extension_lines([done.extension])
     if not done.bought_now:

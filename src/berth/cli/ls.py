@@ -107,7 +107,7 @@ def _known(at: Counter, order: Order) -> Known | None:
         region=offer.region,
         id=order.plan_name if is_plan else order.reservation_arn.rpartition("/")[2],
         fee=report.paid,
-        window=offer.paid_window,
+        window=order.window,
         instance_type=offer.instance_type,
         count=offer.count,
         zones=offer.zones,

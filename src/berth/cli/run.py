@@ -184,7 +184,7 @@ def _launch(at: Counter, order: Order, seen: SeenReservation, need: Need, *, wai
     from berth.workloads.launch import described
 
     if need.launch is None:
-        end = iso(seen.end or order.offer.paid_window.end)
+        end = iso(seen.end or order.window.end)
         return _end(at, order, seen, "open", f"the window is open until {end}; the need launches nothing")
     running = launch_order(at, order, seen, need.launch, wait=wait)
     lines = [f"instance {one.id} in {one.block}: {one.state}" for one in running.instances]

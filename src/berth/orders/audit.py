@@ -22,6 +22,8 @@ SCHEMA = "berth.audit/1"
 _BEGINS = frozenset({"intended", "adopted"})  # the events that begin an attempt, one each
 _ABOUT_MONEY = _BEGINS | frozenset(map(str, OrderState))
 _WITH_WHO = 3  # the schema since which an event says who wrote it
+_WITH_EXTENSIONS = 6  # the schema since which there are extensions
+_EXTENSION = "extension "
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,13 @@ def read_audit(place: Place, since: datetime | None = None) -> tuple[Entry, ...]
             attempts = db.execute(
                 "SELECT order_id, number, fee_micros, currency, holder FROM attempts"
             ).fetchall()
+            longer = (
+                db.execute("SELECT order_id, number, fee_micros, currency FROM extensions").fetchall()
+                if version >= _WITH_EXTENSIONS
+                else []
+            )
     known = {(row["order_id"], row["number"]): row for row in attempts}
+    known |= {(row["order_id"], f"{_EXTENSION}{row['number']}"): row for row in longer}
     return tuple(
         sorted(
             (entry for entry in _entries(events, known) if since is None or entry.at >= since),
@@ -96,12 +104,15 @@ def read_audit(place: Place, since: datetime | None = None) -> tuple[Entry, ...]
     )
 
 
-def _entries(events: Iterable[Row], attempts: Mapping[tuple[str, int], Row]) -> Iterator[Entry]:
+def _entries(events: Iterable[Row], attempts: Mapping[tuple[str, int | str], Row]) -> Iterator[Entry]:
     for order_id, rows in groupby(events, key=lambda row: str(row["order_id"])):
         number = 0
         for row in rows:
             number += row["kind"] in _BEGINS
-            yield _entry(row, attempts.get((order_id, number)))
+            which: int | str = number
+            if row["kind"].startswith(_EXTENSION):  # their details begin with the extension's number
+                which = f"{_EXTENSION}{row['detail'].partition(':')[0]}"
+            yield _entry(row, attempts.get((order_id, which)))
 
 
 def _entry(row: Row, attempt: Row | None) -> Entry:
@@ -110,7 +121,7 @@ def _entry(row: Row, attempt: Row | None) -> Entry:
     process = row["process"]
     if process is None and attempt is not None and kind == "intended":
         process = attempt["holder"]
-    money = attempt is not None and kind in _ABOUT_MONEY
+    money = attempt is not None and (kind in _ABOUT_MONEY or kind.startswith(_EXTENSION))
     return Entry(
         at=from_micros(row["at"]),
         realm=row["realm"],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
@@ -113,8 +113,9 @@ class Order:
     `need` and `cost` as the plan had them, for what comes after the purchase; either may be absent.
     `reservation_name` derives from the key: it is the name of a training plan that Berth buys, and names what
     Berth makes for the order whatever was bought. `reservation_arn` is None until a reservation is known (its
-    id, for a block that AWS showed without an ARN); `seen` is the last description of it that was read (a JSON value, see
-    `orders.seen`), None when none was. `extensions` are those that were intended, oldest first.
+    id, for a block that AWS showed without an ARN); `seen` is the last description of it that was read (a
+    JSON value, see `orders.seen`), None when none was. `extensions` are those that were intended, oldest
+    first.
     """
 
     key: OrderKey
@@ -143,6 +144,20 @@ class Order:
         start = parse_instant(seen["start"]) if seen.get("start") else approved.start
         end = parse_instant(seen["end"]) if seen.get("end") else approved.end
         return Window(start, end) if start < end else approved
+
+    @property
+    def held(self) -> Offer:
+        """The offer as it is held now: with the fees and the end of the extensions that are paid."""
+        longer = self.extended
+        if not longer:
+            return self.offer
+        fee = self.attempt.fee
+        for one in longer:
+            fee = fee + one.fee if one.fee.currency == fee.currency else fee
+        *before, last = self.offer.segments
+        end = max(one.window.end for one in longer)
+        last = replace(last, window=Window(last.window.start, end))
+        return replace(self.offer, segments=(*before, last), fee=fee)
 
     @property
     def extended(self) -> tuple[Extension, ...]:

@@ -139,7 +139,7 @@ def next_step(
 
 def reservation_window(order: Order, seen: SeenReservation | None) -> tuple[datetime, datetime]:
     """Start and end as AWS shows them, else as approved."""
-    window = order.offer.paid_window
+    window = order.window
     return (seen.start if seen and seen.start else window.start), (
         seen.end if seen and seen.end else window.end
     )
@@ -152,8 +152,8 @@ def table(orders: Sequence[Order]) -> list[str]:
         (
             str(order.key),
             order.state.value,
-            f"{order.offer.paid_window.start:%Y-%m-%d %H:%M} to {order.offer.paid_window.end:%m-%d %H:%M}Z",
-            str(order.attempt.fee),
+            f"{order.window.start:%Y-%m-%d %H:%M} to {order.window.end:%m-%d %H:%M}Z",
+            str(order.held.fee if order.extended else order.attempt.fee),
         )
         for order in orders
     ]

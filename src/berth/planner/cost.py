@@ -235,7 +235,7 @@ def cost_of(
         usable=usable,
         per_usable_hour=_per_hour(total, hours_of(usable) * offer.count),
         per_accelerator_hour=_per_hour(total, hours_of(usable) * offer.count * (accelerators or 0)),
-        break_even=_break_even(total, offer, rate),
+        break_even=break_even_of(total, offer, rate),
         doubt=doubt,
         fee=fee,
         surcharge=surcharge,
@@ -286,7 +286,9 @@ def _doubt(offer: Offer, floor: Money | None) -> str:
     return ""
 
 
-def _break_even(total: Money | None, offer: Offer, rate: HourlyRate | None) -> BreakEven | None:
+def break_even_of(total: Money | None, offer: Offer, rate: HourlyRate | None) -> BreakEven | None:
+    """From how much use on `total` for the offer's windows costs less than on-demand at `rate`; None where
+    either is not known, or in another currency."""
     if total is None or rate is None or rate.hourly is None or rate.hourly.currency != total.currency:
         return None
     usable, count = offer.usable_time, offer.count

@@ -54,14 +54,14 @@ def still_paid(order: Order, seen: SeenReservation | None, now: datetime) -> Sti
     """What is still paid for at `now`; None when the reservation is over or there is none. Pure."""
     if order.state is not OrderState.BOUGHT:
         return None
-    window = order.offer.paid_window
-    end = (seen.end if seen else None) or window.end
+    end = (seen.end if seen else None) or order.window.end
     if (seen is not None and seen.stage in {Stage.OVER, Stage.FAILED}) or now >= end:
         return None
-    fee = (seen.fee if seen else None) or order.attempt.fee
-    whole = sum((part.window.duration.total_seconds() for part in order.offer.segments), 0.0)
+    held = order.held
+    fee = (seen.fee if seen and not order.extended else None) or held.fee or order.attempt.fee
+    whole = sum((part.window.duration.total_seconds() for part in held.segments), 0.0)
     left = sum(
-        ((part.window.end - max(now, part.window.start)).total_seconds() for part in order.offer.segments
+        ((part.window.end - max(now, part.window.start)).total_seconds() for part in held.segments
          if part.window.end > now),
         0.0,
     )  # fmt: skip

@@ -45,7 +45,7 @@ def check_window(order: Order, seen: SeenReservation | None, now: datetime) -> N
     """Whether the reservation is open: SageMaker takes an endpoint only on an Active training plan."""
     if seen is None:
         raise _not_now(order, "the reservation could not be read, so whether it is open is not known")
-    window = order.offer.paid_window
+    window = order.window
     start, end = seen.start or window.start, seen.end or window.end
     last = end - reclaim_before_end(Target.ENDPOINT)
     if seen.stage is Stage.OPEN and now < last:

@@ -12,8 +12,8 @@ from berth.orders.journal import Event
 from berth.orders.launches import Launch
 from berth.orders.order import Order
 from berth.orders.steps import StepKind, StepState
-from berth.planner.cost import BreakEven, HourlyRate, OfferCost
-from berth.planner.offers import hours_of, money_from_json, money_json
+from berth.planner.cost import BreakEven, HourlyRate, OfferCost, break_even_of
+from berth.planner.offers import Offer, hours_of, money_from_json, money_json
 from berth.terms.durations import clock_hours, spoken
 from berth.terms.instants import iso
 from berth.terms.money import Money
@@ -64,14 +64,15 @@ def make_report(
     order: Order, events: Sequence[Event], now: datetime, launches: Sequence[Launch] = ()
 ) -> Report:
     """The account of an order from what the journal holds. Pure."""
-    offer = order.offer
-    fee = money_from_json((order.seen or {}).get("fee")) or order.attempt.fee
+    offer = order.held
+    fee = None if order.extended else money_from_json((order.seen or {}).get("fee"))
+    fee = fee or (offer.fee if order.extended else None) or order.attempt.fee
     passed = [window for window in (_until(usable, now) for usable in offer.usable) if window]
     used = _used(order, events, launches, now, passed)
     idle = sum((window.duration for window in passed), timedelta()) - used
     usable_s = offer.usable_time.total_seconds()
     idle_share = Decimal(int(idle.total_seconds())) / Decimal(int(usable_s)) if usable_s else Decimal(0)
-    even = _break_even(order)
+    even = _break_even(order, offer, fee)
     return Report(
         order=str(order.key),
         at=now,
@@ -138,9 +139,17 @@ def report_lines(report: Report) -> list[str]:
     return [*lines, f"pays           never: it would take {after} of use, more than can be used"]
 
 
-def _break_even(order: Order) -> BreakEven | None:
-    cost = order.context.get("cost")
-    return OfferCost.from_json(cost).break_even if cost else None
+def _break_even(order: Order, held: Offer, fee: Money) -> BreakEven | None:
+    """The break-even as it was planned; reckoned anew for what is held longer by now."""
+    cost = OfferCost.from_json(order.context["cost"]) if order.context.get("cost") else None
+    if cost is None or cost.break_even is None or not order.extended:
+        return cost.break_even if cost else None
+    total = fee
+    if cost.surcharge is not None:
+        if cost.surcharge.total is None or cost.surcharge.total.currency != fee.currency:
+            return None
+        total = fee + cost.surcharge.total * (held.paid_hours / order.offer.paid_hours)
+    return break_even_of(total.rounded(), held, cost.break_even.rate)
 
 
 def _on_demand(rate: HourlyRate | None, used: timedelta, count: int) -> Money | None:

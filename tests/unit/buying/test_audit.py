@@ -38,8 +38,9 @@ def old_journal(file: Path, version: int = 2) -> None:
             if number <= version:
                 db.executescript(f"{script}\nPRAGMA user_version={number};")
         db.execute(
-            "INSERT INTO orders VALUES ('aws 111122223333/eval/1', 'aws', '111122223333', 'eval', 1,"
-            " 'bought', 'eval-1', '{}', NULL, '{}', NULL, NULL, 0, 0)"
+            "INSERT INTO orders (order_id, realm, account, need, sequence, state, reservation_name, offer,"
+            " context, created_at, changed_at) VALUES ('aws 111122223333/eval/1', 'aws', '111122223333',"
+            " 'eval', 1, 'bought', 'eval-1', '{}', '{}', 0, 0)"
         )
         db.execute(
             "INSERT INTO attempts VALUES ('aws 111122223333/eval/1', 1, 'i1', 'tpo-1', 228770000, 'USD',"

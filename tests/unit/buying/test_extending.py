@@ -161,8 +161,16 @@ def test_a_call_that_did_nothing_is_known_after_six_minutes_and_may_be_made_agai
 def test_a_lost_answer_is_found_in_the_history(longer: Longer) -> None:
     """In the same run where AWS shows it at once; by the next where it shows it late."""
     longer.aws.fault = "lost reply"
-    assert longer.extend().how is How.FOUND
+    assert longer.extend().how is How.BOUGHT
     longer.books_equal_ledger()
+    longer.aws.lag = timedelta(minutes=3)
+    longer.aws.fault = "lost reply"
+    longer.aws.fees[24] = ["1000.00"]
+    longer.world.clock.advance(minutes=6)
+    further = Wish(until=WINDOW.end + WEEK + timedelta(days=1))
+    assert refusal(lambda: longer.extend(further)).exit_code is ExitCode.OUTCOME_UNKNOWN
+    longer.world.clock.advance(minutes=3)
+    assert longer.extend(further).how is How.FOUND
 
 
 def test_what_another_process_may_still_be_paying_is_left_to_it(longer: Longer) -> None:

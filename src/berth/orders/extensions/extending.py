@@ -248,7 +248,7 @@ def _pay_and_record(desk: Desk, shop: ExtensionShop, client: Any, call: Call) ->
         ),
         bought,
     )
-    return _had(desk, order, How.BOUGHT, bought)
+    return _had(desk, order, bought)
 
 
 def _no_answer(desk: Desk, shop: ExtensionShop, order: Order, one: Extension, refusal: Refusal) -> Extended:
@@ -279,14 +279,13 @@ def _no_answer(desk: Desk, shop: ExtensionShop, order: Order, one: Extension, re
             f"the extension to {minute(one.window.end)} came to nothing: {one.payment or one.detail}",
             "run the same command again",
         )
-    return _had(desk, order, How.FOUND, one)
+    return _had(desk, order, one)
 
 
-def _had(desk: Desk, order: Order, how: How, one: Extension) -> Extended:
+def _had(desk: Desk, order: Order, one: Extension) -> Extended:
     desk.tell_spending(one.spending(str(order.key)))
     until = minute(one.window.end)
-    says = f"extended until {until}" if how is How.BOUGHT else f"extended until {until}, by an earlier call"
-    return Extended(order, how, one.window.end, one, says)
+    return Extended(order, How.BOUGHT, one.window.end, one, f"extended until {until}")
 
 
 def _refused(shop: ExtensionShop, refusal: Refusal) -> BerthError:
