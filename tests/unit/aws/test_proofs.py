@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from berth.aws.proofs import HEADER, Proof, make_proof, read_proof, verify_proof
@@ -235,3 +235,33 @@ def test_a_buyer_of_another_account_does_not_pay(door: Door, small_yard: Any, tm
         assert "Credential=YARD2/" in small_yard.asked[-1][2]["Authorization"]
         door.reader("ec2", "us-east-1").describe_availability_zones()
         assert "Credential=YARD0000000000000001/" in small_yard.asked[-1][2]["Authorization"]
+
+
+TOKEN = "a-session-token-that-nobody-may-see"
+
+
+@pytest.fixture
+def in_a_session(in_a_rehearsal: Callable[..., None], clock: RealClock) -> Door:
+    """A door opened with keys of a session."""
+    in_a_rehearsal(AWS_SESSION_TOKEN=TOKEN)
+    return open_door(profile=None, regions=("us-east-1",), environ=os.environ, clock=clock)
+
+
+@settings(deadline=None, max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(where=st.floats(0, 1), cut=st.integers(0, 30), put=st.text(max_size=10))
+def test_no_damage_makes_a_proof_tell_its_secrets(
+    in_a_session: Door, where: float, cut: int, put: str
+) -> None:
+    """Whatever part of a proof is lost or replaced: no error repeats signature, key, token or URL."""
+    door = in_a_session
+    proof = make_proof(door, HASH, APPROVES)
+    assert TOKEN in proof.url
+    at = int(where * len(proof.url))
+    try:
+        verify_proof(door, Proof(HASH, proof.url[:at] + put + proof.url[at + cut :]), APPROVES)
+    except BerthError as error:
+        said = f"{error.message} {error.next_step}"
+        said += "".join(map(str, (error.__cause__ or "", error.__context__ or "")))
+        values = [value for found in parse_qs(urlsplit(proof.url).query).values() for value in found]
+        secrets = [TOKEN, "X-Amz-", *(value for value in values if len(value) > 24)]
+        assert not [secret for secret in secrets if secret in said]
