@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from berth.orders.shops.shop import Shop
     from berth.orders.spending_gate import Gate
     from berth.planner.offers import Offer, PlaceAnswer, Query
+    from berth.storage.database import Database
     from berth.workloads.sites import Site
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Order: eval, or eval/2 for the second.")]
@@ -202,25 +203,26 @@ def counter(
     `about` is the need whose money a failure tells of (None: `need`), also where the door does not open.
     """
     from berth.orders.holder import this_process
-    from berth.orders.journal import Who, journal_place, open_journal, regions_of
+    from berth.orders.journal import Journal, Who, journal_place, regions_of
 
     with journal_trouble():
         place = journal_place(os.environ)
     about = about or need
-    with journal_trouble(place):
-        if about:
-            _tell_remembered(place, about)
-        known = regions_of(place, need) if need and not regions else ()
-    door = enter(output, profile=profile, regions=regions or known)
-    with journal_trouble(place):
-        journal = open_journal(place, door.identity.realm, who=Who(door.identity.arn, this_process()))
-    try:
+    with ExitStack() as opened:
+        db: Database | None = None
+        known: tuple[str, ...] = ()
         with journal_trouble(place):
+            if about and place.exists():  # one connection for all of the verb
+                db = opened.enter_context(closing(place.to_write()))
+                _tell_remembered(db, about)
+                known = regions_of(db, need) if need and not regions else ()
+        door = enter(output, profile=profile, regions=regions or known)
+        with journal_trouble(place):
+            db = db or opened.enter_context(closing(place.to_write()))
+            journal = Journal(db, door.identity.realm, who=Who(door.identity.arn, this_process()))
             tell_spending(_in_doubt(journal.orders(door.identity.account, about)) if about else NOTHING_SPENT)
         with lost_server(place):
             yield Counter(output, door, journal, shared=place.shared)
-    finally:
-        journal.close()
 
 
 @contextmanager
@@ -261,22 +263,16 @@ def lost_server(place: Place | None) -> Iterator[None]:
         raise BerthError(code, f"{where}: {problem}", problem.hint or None) from None
 
 
-def _tell_remembered(place: Place, need: str) -> None:
+def _tell_remembered(db: Database, need: str) -> None:
     """Tell what the journal knows of the need's money before it is known who asks.
 
     A login that has expired must not end with "nothing was spent" while the order may have been paid.
     """
     from berth.aws.worlds import declared_yard
-    from berth.orders.journal import open_journal
+    from berth.orders.journal import Journal
 
-    if not place.exists():
-        return
     yard = declared_yard(os.environ)
-    journal = open_journal(place, yard.address if yard else "aws")
-    try:
-        orders = journal.orders(None, need)
-    finally:
-        journal.close()
+    orders = Journal(db, yard.address if yard else "aws").orders(None, need)
     doubt = _in_doubt(orders)
     if doubt is not NOTHING_SPENT:
         tell_spending(doubt)

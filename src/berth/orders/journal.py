@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -84,14 +84,12 @@ def open_journal(
     return Journal(place_of(where).to_write(), realm, around, who)
 
 
-def regions_of(place: Place, need: str) -> tuple[str, ...]:
-    """Regions in which the journal knows plans or orders of a need, in any realm; () where it knows none.
+def regions_of(db: Database, need: str) -> tuple[str, ...]:
+    """Regions in which a journal knows plans or orders of a need, in any realm; () where it knows none.
 
     So that a verb that is given only a name opens the door to the right places.
     """
-    if not place.exists():
-        return ()
-    with closing(place.to_write()) as db:
+    with db.reading():
         offers = db.execute("SELECT offer FROM orders WHERE need = ?", (need,)).fetchall()
         plans = db.execute("SELECT document FROM plans WHERE need = ?", (need,)).fetchall()
     found = [json.loads(row["offer"])["region"] for row in offers]
