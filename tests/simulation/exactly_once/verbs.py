@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cache
 from types import MappingProxyType
 
 from berth.cli.buy import buy_choice, recalled, say
@@ -18,14 +19,23 @@ from berth.planner.launch import Launch
 from berth.planner.need import Deployment, Need
 from berth.planner.offers import PlaceAnswer, Query
 from berth.planner.plan import Choice, Plan
+from berth.planner.platforms import LINUX
 from berth.terms.money import Money
 from berth.terms.outcomes import BerthError, ExitCode
 from berth.terms.ways import Target, Way
+from berth.yard.services.ec2.images import own_images
 
 from .botocore_half import REGION, URL
 from .client_half import Verb
 
 CAP = Money.parse("9000")
+
+
+@cache
+def linux_image() -> str:
+    """The id of one of the yard's own images."""
+    kinds = (image for image in own_images(REGION) if image.get("PlatformDetails") == LINUX)
+    return str(next(kinds)["ImageId"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +52,6 @@ class Wish:
     number: int = 0
     after: datetime | None = None
     before: datetime | None = None
-    image: str = ""
     tags: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -59,7 +68,7 @@ class Wish:
             deployment=None if block else Deployment(
                 image="rehearsal/echo:1", role="arn:aws:iam::123456789012:role/serving"
             ),
-            launch=Launch(image=self.image) if block else None,
+            launch=Launch(image=linux_image()) if block else None,
             tags=self.tags,
         )  # fmt: skip
 
@@ -79,9 +88,9 @@ def plan_for(wish: Wish, seen: dict[Way, PlaceAnswer] | None = None) -> Verb:
 
     `seen` holds what the search answered before, by way; it is used again, and added to.
     """
-    known = {} if seen is None else seen
 
     def plan(at: Counter, need: str) -> int:
+        known = {} if seen is None else seen
         answer = known.get(wish.way) or at.desk_of(wish.way, REGION).shop.search(wish.query)
         offers = [offer for offer in answer.offers if offer.fee is not None]
         if not offers:

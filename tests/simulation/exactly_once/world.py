@@ -27,7 +27,7 @@ from .effects import Effects, Killed
 from .moments import MachineClock, TrueTime
 from .troubles import WIRE, Script, Trouble
 from .wire import Wire
-from .yard_half import YardHalf, copied, template
+from .yard_half import YardHalf, template
 
 START = datetime(2026, 12, 1, 9, tzinfo=UTC)
 _FAST = Path("/dev/shm")
@@ -60,25 +60,32 @@ class Weather:
     opens: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A world as it stood at `now`, kept in `folder`: others may begin from there."""
+
+    folder: Path
+    now: datetime
+    weather: Weather
+
+
 class World:
     """Everything of one seed. Made by `world`; `trace` tells all that happened."""
 
-    def __init__(self, folder: Path, seed: int, weather: Weather) -> None:
+    def __init__(self, folder: Path, seed: int, weather: Weather, now: datetime) -> None:
         self.seed = seed
+        self._folder, self._weather = folder, weather
         self.chance = random.Random(seed)
         self.trace: list[str] = []
         self.points: Counter[str] = Counter()
-        self.time = TrueTime(weather.start)
-        self.yard = YardHalf(
-            copied(template(_templates() / f"{weather.start:%Y%m%dT%H%M%S}", weather.start), folder / "y"),
-            self.time, seed,
-        )  # fmt: skip
+        self.time = TrueTime(now)
+        self.yard = YardHalf(folder / "y", self.time, seed)
         self.wire = Wire(
             self.yard, self.time, self.chance, tells_time=weather.tells_time, paid=self._check_intended
         )
         self.time.follow = self._follow
         self.machines = [
-            Machine(number, MachineClock(self.time, off), self._journal_file(folder, number, weather))
+            Machine(number, MachineClock(self.time, off), _journal_file(folder, number, weather))
             for number, off in enumerate(weather.off)
         ]
         self._ids = SeededIds(seed)
@@ -152,6 +159,12 @@ class World:
         self._check_secrets(ended.said)
         self._check_money(process, ended, need)
         return ended
+
+    def kept(self) -> Prepared:
+        """This world as it stands now, for others to begin from."""
+        folder = Path(tempfile.mkdtemp(prefix="k", dir=_templates()))
+        shutil.copytree(self._folder, folder, dirs_exist_ok=True)
+        return Prepared(folder, self.time.now, self._weather)
 
     # -- time and troubles -----------------------------------------------------------------------------
     def advance(self, **span: float) -> None:
@@ -231,27 +244,37 @@ class World:
         if set(paid) - known:
             raise Breach(f"{process.name} said that nothing was spent, and {paid} is paid: {ended.said}")
 
-    @staticmethod
-    def _journal_file(folder: Path, number: int, weather: Weather) -> Path:
-        file = folder / f"j{0 if weather.shared else number}" / "journal.sqlite"
-        if not file.exists():
-            kept = _templates() / "journal.sqlite"
-            if not kept.exists():
-                open_journal(kept, HERE.address).close()
-            file.parent.mkdir(mode=0o700)
-            shutil.copy(kept, file)
-        return file
-
 
 _DEAD = frozenset({"Failed", "payment-failed"})
 
 
+def _journal_file(folder: Path, number: int, weather: Weather) -> Path:
+    """A journal, brought up to date already; its folder is made with it."""
+    file = folder / f"j{0 if weather.shared else number}" / "journal.sqlite"
+    if not file.exists():
+        kept = _templates() / "journal.sqlite"
+        if not kept.exists():
+            open_journal(kept, HERE.address).close()
+        file.parent.mkdir(mode=0o700)
+        shutil.copy(kept, file)
+    return file
+
+
+def _fresh(weather: Weather) -> Prepared:
+    """Where nothing has happened yet."""
+    kept = _templates() / f"{weather.start:%Y%m%dT%H%M%S}"
+    template(kept / "y", weather.start)
+    return Prepared(kept, weather.start, weather)
+
+
 @contextmanager
-def world(seed: int, weather: Weather | None = None) -> Iterator[World]:
-    """A fresh world, gone afterwards."""
+def world(seed: int, weather: Weather | None = None, like: Prepared | None = None) -> Iterator[World]:
+    """A world of its own, fresh or begun from one that was kept (`World.kept`); gone afterwards."""
+    start = like or _fresh(weather or Weather())
     folder = Path(tempfile.mkdtemp(prefix="w", dir=_templates()))
+    shutil.copytree(start.folder, folder, dirs_exist_ok=True)
     with simulated_botocore(seed):
-        made = World(folder, seed, weather or Weather())
+        made = World(folder, seed, start.weather if like else weather or Weather(), start.now)
         try:
             yield made
         finally:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future
 from datetime import datetime
@@ -226,9 +225,3 @@ def template(folder: Path, start: datetime) -> Path:
         DataFolder(folder).prepare()
         YardHalf(folder, TrueTime(start), _KEY_SEED).close()
     return folder
-
-
-def copied(source: Path, to: Path) -> Path:
-    """A store of one's own."""
-    shutil.copytree(source, to)
-    return to
