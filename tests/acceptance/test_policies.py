@@ -122,6 +122,7 @@ def test_what_a_training_plan_takes_is_allowed(watched: Watched) -> None:
     watched("plan", need)
     watched("buy", "served#1", "--yes", "--max", "500")
     watched.open("served")
+    watched("extend", "served", "--by", "1d", "--yes", "--max", "500")
     watched("deploy", "served")
     watched("invoke", "served", "{}")
     watched("show")
@@ -132,6 +133,8 @@ def test_what_a_training_plan_takes_is_allowed(watched: Watched) -> None:
     check(watched)
     assert watched.sent["audit"] == set()
     assert "sagemaker:CreateTrainingPlan" in watched.sent["buy"]
+    assert "sagemaker:ExtendTrainingPlan" in watched.sent["extend"]
+    assert "sagemaker:DescribeTrainingPlanExtensionHistory" in watched.sent["show"]
     assert {"s3:PutObject", "s3:ListBucket", "s3:GetObject"} <= watched.sent["deploy"]
     assert "sagemaker:DeleteModel" in watched.sent["clean"]
     assert "sagemaker:ListEndpoints" in watched.sent["ls"]
@@ -147,12 +150,15 @@ def test_what_a_capacity_block_takes_is_allowed(watched: Watched) -> None:
     linux = [{"Name": "platform-details", "Values": ["Linux/UNIX"]}]
     image = watched.ec2.describe_images(Filters=linux)["Images"][0]["ImageId"]
     watched("launch", "block", "--image", image)
+    watched("extend", "block", "--by", "7d", "--yes", "--max", "9000")
     watched("show", "block")
     watched("ls", "--region", "us-east-1")
     watched("clean", "block", ends=(30, 31))
     watched("run", str(need), ends=(0, 30))
     check(watched)
     assert "ec2:PurchaseCapacityBlock" in watched.sent["buy"]
+    assert "ec2:PurchaseCapacityBlockExtension" in watched.sent["extend"]
+    assert "ec2:DescribeCapacityBlockExtensionHistory" in watched.sent["show"]
     assert {"ec2:RunInstances", "ec2:DescribeSubnets"} <= watched.sent["launch"]
     assert "ec2:TerminateInstances" in watched.sent["clean"]
     (bought,) = (one for one in watched.berth("audit", "--json").json["events"] if one["kind"] == "bought")

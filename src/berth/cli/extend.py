@@ -207,7 +207,7 @@ def _say(at: Counter, done: Extended) -> None:
 
     at.output.document(extended_json(done))
     says, _, later = done.says.partition("; ")
-    lines = [f"order    {done.order.key}: {says}", *([f"again    {later}"] if later else [])]
+    lines = [f"order    {done.order.key}: {says}", *([f"         {later}"] if later else [])]
     if done.extension is not None:
         lines += extension_lines([done.extension])
     if not done.bought_now:

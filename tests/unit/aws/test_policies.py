@@ -121,13 +121,16 @@ def test_who_does_not_buy_is_allowed_no_paid_call(role: Role) -> None:
 
 
 def test_a_buyer_may_buy_and_mark_and_nothing_more() -> None:
-    """The two calls that `buy` sends, AWS's permission-only action, tags at purchase or with an order's mark."""
+    """What `buy` and `extend` send, AWS's permission-only action, tags at purchase or with a mark."""
     made = policy(Role.BUY, HERE)
     beyond = actions(made) - actions(policy(Role.READ, HERE))
     assert beyond == {
         "ec2:PurchaseCapacityBlock",
+        "ec2:PurchaseCapacityBlockExtension",
+        "ec2:DescribeCapacityBlockExtensionOfferings",
         "ec2:CreateTags",
         "sagemaker:CreateTrainingPlan",
+        "sagemaker:ExtendTrainingPlan",
         "sagemaker:CreateReservedCapacity",
         "sagemaker:DescribeReservedCapacity",
         "sagemaker:AddTags",
