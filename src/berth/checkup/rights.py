@@ -22,6 +22,7 @@ _BLOCKS_ONLY = frozenset(
         "ec2:DescribeCapacityBlockOfferings",
         "ec2:DescribeSpotPriceHistory",
         "ec2:PurchaseCapacityBlock",
+        "ec2:TerminateInstances",
         "ec2:DescribeInstances",
     }
 )
