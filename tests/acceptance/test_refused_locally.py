@@ -1,4 +1,4 @@
-"""What is refused before anything is sent: counts that nobody sells, ids of the wrong kind, unasked paying."""
+"""What is refused before anything is sent: counts that nobody sells, wrong ids, unasked payments."""
 
 from __future__ import annotations
 

@@ -109,12 +109,15 @@ def request_lines(at: Counter, request: ApprovalRequest, payer: str | None = Non
     zones = ", ".join(dict.fromkeys(part["zone"] for part in parts))
     kind = "" if what.get("kind") == "purchase" else f"{what.get('kind')}, "
     thing = f"{what.get('count', '?')} x {what.get('instance_type', '?')}"
+    tags = what.get("tags") or {}
+    tagged_with = [f"  tags     {', '.join(f'{key}={value}' for key, value in tags.items())}"] if tags else []
     note = advisory(at.gate.rules, request.requester, payer)
     lines = [
         f"  order    {request.key}, account {request.key.account}",
         f"  what     {thing}, {kind}{str(what.get('way', '?')).replace('-', ' ')}",
         f"  where    {what.get('region', '?')}, {zones or 'zone not said'}",
         f"  window   {window}",
+        *tagged_with,
         f"  amount   {request.amount}, taken at once: no refund, no cancelling, no change",
         f"  asks     {request.requester}",
         f"  until    {iso(request.expires_at)}",

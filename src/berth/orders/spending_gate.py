@@ -144,7 +144,7 @@ def proposal_of(key: OrderKey, approval: Approval) -> Proposal:
     """The proposal of buying an offer as order `key`; its tags are those of the need."""
     offer = approval.offer
     tags = tags_of_context(approval.context)
-    return Proposal(key, spend_of(key, offer, offer.fee, tags), what_is_bought(offer))
+    return Proposal(key, spend_of(key, offer, offer.fee, tags), {**what_is_bought(offer), "tags": tags})
 
 
 def spend_of(key: OrderKey, offer: Offer, amount: Money | None, tags: Mapping[str, str]) -> Spend:
