@@ -23,7 +23,7 @@ from berth.aws.guards import Power, guard
 from berth.aws.identity import Identity, Rehearsal
 from berth.aws.refusals import CALL_ERRORS, Kind, refusal_of
 from berth.aws.worlds import Yard, check_endpoints, check_environment, declared_yard, is_aws, origin
-from berth.aws.yard_clock import HEADER, FollowingClock
+from berth.aws.yard_clock import HEADER, SCALE_HEADER, FollowingClock
 from berth.terms.clock import Clock
 from berth.terms.outcomes import BerthError, ExitCode
 
@@ -267,6 +267,7 @@ class _Clients:
         told = headers.get(HEADER) or headers.get(HEADER.title())
         if told and self._yard is not None:
             self.clock.hear(told)
+            self.clock.hear_scale(headers.get(SCALE_HEADER) or headers.get(SCALE_HEADER.title()) or "1")
         if date := headers.get("date") or headers.get("Date"):
             self.clock.hear_date(date)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 
@@ -10,6 +11,7 @@ from berth.terms.instants import parse_instant
 from berth.terms.outcomes import BerthError, ExitCode
 
 HEADER = "x-yard-time"
+SCALE_HEADER = "x-yard-throttle-scale"
 # A yard whose time differs by no more than this from ours runs on real time.
 _REAL = timedelta(seconds=5)
 # `Date` has whole seconds and has been under way: what differs by no more than this agrees.
@@ -29,6 +31,7 @@ class FollowingClock:
         self._real = real
         self._told: datetime | None = None
         self._off = timedelta(0)
+        self.throttle_scale = 1.0
 
     @property
     def told(self) -> datetime | None:
@@ -50,6 +53,14 @@ class FollowingClock:
             ) from None
         # Answers may be heard out of order; a yard's clock never goes back.
         self._told = told if self._told is None else max(self._told, told)
+
+    def hear_scale(self, header: str) -> None:
+        """Take how many times faster than AWS's a rehearsal's throttles refill; what cannot be read is 1."""
+        try:
+            scale = float(header)
+        except ValueError:
+            return
+        self.throttle_scale = scale if 1 <= scale < math.inf else 1.0
 
     def hear_date(self, header: str) -> None:
         """Take the service's time from the header `Date` of an answer; an unreadable one tells nothing."""

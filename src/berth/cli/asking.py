@@ -12,12 +12,12 @@ from berth.sources.sweep import WORTH_SAYING_S, Progress, spoken_s
 
 if TYPE_CHECKING:
     from berth.aws.session import Door
+    from berth.aws.yard_clock import FollowingClock
     from berth.planner.need import Need
     from berth.planner.offers import PlaceAnswer
     from berth.planner.plan import Plan
     from berth.sources.keeping import Kept
     from berth.sources.pacing import Pacer
-    from berth.terms.clock import Clock
 
 PROGRESS_EVERY_S = 10.0
 TERMINAL_EVERY_S = 0.2
@@ -26,21 +26,24 @@ TERMINAL_EVERY_S = 0.2
 class Aloud(Listener):
     """Tells a person on stderr what a survey hears.
 
-    A short survey of several places tells each answer as it comes. A long one says before it starts how long
-    it takes on AWS, and then how far it is: in one line of a terminal, else every ten seconds.
+    A short survey of several places, one question each, tells every answer as it comes. A long one says
+    before it starts how long it takes on AWS, and then how far it is: in one line of a terminal, else every
+    ten seconds.
     """
 
-    def __init__(self, output: Output, clock: Clock, places: int) -> None:
+    def __init__(self, output: Output, clock: FollowingClock, places: int) -> None:
         self._output = output
         self._clock = clock
         self._places = places
         self._long = False
+        self._many = False
         self._said_at: float | None = None
         self._best = ""
 
     def begins(self, questions: int, seconds: float) -> None:
         """Announce a sweep that takes more than a few seconds."""
-        self._long = seconds > WORTH_SAYING_S
+        self._many = questions > self._places
+        self._long = seconds / self._clock.throttle_scale > WORTH_SAYING_S
         if self._long:
             self._output.talk(
                 f"{questions} questions, {self._places} Regions: at least {spoken_s(seconds)} on AWS, which "
@@ -53,14 +56,14 @@ class Aloud(Listener):
         best = so_far.best if so_far is not None else None
         if best and best.cost.total:
             self._best = f"; best so far {best.offer.region} {best.cost.total}"
-        if self._places > 1 and not self._long:
+        if self._places > 1 and not self._long and not self._many:
             leads = self._best if so_far is not None else ""
             self._output.talk(f"asked {answer.region}: {found}{leads}")
 
     def progress(self, made: Progress) -> None:
         """Now and then, and at the end."""
         terminal = self._output.talks_to_terminal()
-        if not self._long:
+        if not (self._long or (self._many and terminal)):
             return
         at = self._clock.elapsed()
         every = TERMINAL_EVERY_S if terminal else PROGRESS_EVERY_S

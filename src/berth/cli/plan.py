@@ -129,7 +129,7 @@ def _wait(
     output: Output, typed: TypedNeed, asking: Asking, typed_wish: tuple[str, str, tuple[str, ...]]
 ) -> int:
     """Ask again until something fits, and end with its plan."""
-    from berth.cli.plan_wait import Wish, not_found, wait_for_offer
+    from berth.cli.plan_wait import Wish, hopeless, not_found, wait_for_offer
 
     wish = Wish(*typed_wish)
     door, waited = wait_for_offer(
@@ -140,7 +140,7 @@ def _wait(
         return ExitCode.DONE
     _show(output, door, waited.plan, ways=asking.ways)
     if waited.found is None and waited.plan.reuse is None:
-        raise not_found(waited, wish)
+        raise why_nothing(waited.plan) if hopeless(waited.plan) else not_found(waited, wish)
     return ExitCode.DONE
 
 

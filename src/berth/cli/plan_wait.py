@@ -8,6 +8,7 @@ from datetime import datetime
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
+from berth.aws.refusals import CALL_ERRORS, refusal_of
 from berth.cli.asking import Aloud, ask_places, open_kept
 from berth.cli.needs import TypedNeed
 from berth.cli.output import Output
@@ -97,7 +98,7 @@ def wait_for_offer(
             teller.tell(before)
             return door, None
         asking = _Asking(output, door, need, kept, local_zones=local_zones)
-        waited = ask_until(asking, most, until, door.clock, _hopeless)
+        waited = ask_until(asking, most, until, door.clock, hopeless)
         remember(door, need, waited.plan)
         if waited.found is not None or waited.plan.reuse is not None:
             teller.keep(door.clock.now(), _said(need, waited))
@@ -106,7 +107,7 @@ def wait_for_offer(
         kept.close()
 
 
-def _hopeless(plan: Plan) -> bool:
+def hopeless(plan: Plan) -> bool:
     """Whether no round can change it: nobody can be asked, or every place refuses the caller."""
     from berth.planner.choose import only_outcome
     from berth.planner.offers import PlaceOutcome
@@ -145,6 +146,7 @@ class _Asking:
         self._paces = block_paces(door, kept)
         self._listener = _Measuring(output, door)
         self._stood = False
+        self._silent = False
 
     def ask(self) -> Plan:
         """One round, with the buckets as the last one left them."""
@@ -158,9 +160,20 @@ class _Asking:
         return self._listener.least_s
 
     def hear_clock(self) -> None:
-        """A yard tells its clock with every answer; this is the cheapest question."""
-        if self._door.clock.is_simulated:
+        """A yard tells its clock with every answer; this is the cheapest question.
+
+        One that does not answer may be starting again: that is said once, and the wait goes on.
+        """
+        if not self._door.clock.is_simulated:
+            return
+        try:
             self._door.reader("sts", self._door.regions[0]).get_caller_identity()
+        except CALL_ERRORS as problem:
+            if not self._silent:
+                self._output.talk(f"the yard does not tell its clock: {refusal_of(problem)}; waiting on")
+            self._silent = True
+        else:
+            self._silent = False
 
     def told(self, number: int, plan: Plan, found: Choice | None, due: datetime | None) -> None:
         """One line a round: what was asked, the best that was seen, when the next begins."""

@@ -20,19 +20,6 @@ TYPE_TAG = "aws:ec2capacityreservation:capacityReservationType"
 _PAGE = 100
 
 
-def owned_blocks(ec2: Any, region: str) -> OwnedAnswer:
-    """The Capacity Blocks, found by the filter that only the user guide knows and by what each one says.
-
-    Where the filter is refused everything is read and sorted here. Raises nothing.
-    """
-    filters = [{"Name": "reservation-type", "Values": [BLOCK]}]
-    found, stopped = _reservations(ec2, region, Filters=filters)
-    if stopped is not None and stopped.kind is Kind.BAD_REQUEST:
-        found, stopped = _reservations(ec2, region)
-    blocks = tuple(one for one in found if one.way is Way.CAPACITY_BLOCK)
-    return OwnedAnswer(Way.CAPACITY_BLOCK, region, blocks, _trouble(stopped))
-
-
 def owned_reservations(ec2: Any, region: str) -> OwnedAnswer:
     """Blocks and on-demand reservations together, of every state. Raises nothing."""
     found, stopped = _reservations(ec2, region)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from datetime import datetime
+
+from berth.terms.clock import Clock
 
 # EC2 developer guide, API throttling, read 2026-11: a bucket of 10 for DescribeCapacityBlockOfferings, one
 # token back every 6.7 s.
@@ -37,6 +40,26 @@ class Bucket:
 
 
 BLOCK_SEARCH = Bucket(BLOCK_SEARCH_BUCKET, BLOCK_SEARCH_REFILL_PER_S)
+
+
+class ScaledClock:
+    """A clock on which `scale` seconds pass in a real one, for throttles that are scaled alike."""
+
+    def __init__(self, clock: Clock, scale: float) -> None:
+        self._clock = clock
+        self._scale = scale
+
+    def now(self) -> datetime:
+        """The present on the clock behind it."""
+        return self._clock.now()
+
+    def elapsed(self) -> float:
+        """Scaled seconds."""
+        return self._clock.elapsed() * self._scale
+
+    def sleep(self, seconds: float) -> None:
+        """Sleep scaled seconds."""
+        self._clock.sleep(seconds / self._scale)
 
 
 class Pacer:

@@ -23,7 +23,7 @@ from berth.sources.keeping import Memory, NoMemory
 from berth.sources.list_prices import list_rates
 from berth.sources.on_demand import on_demand_rates
 from berth.sources.owned import owned_plans, owned_reservations
-from berth.sources.pacing import BLOCK_SEARCH, Pacer
+from berth.sources.pacing import BLOCK_SEARCH, Pacer, ScaledClock
 from berth.sources.pricing import HOME
 from berth.sources.published import gap_note
 from berth.sources.sagemaker_prices import sagemaker_rates
@@ -103,11 +103,17 @@ def survey(
 
 def block_paces(door: Door, memory: Memory) -> dict[str, Pacer]:
     """For each Region of the door the bucket of block searches, with what one's own asks left in it."""
-    clock = door.clock
-    return {
-        region: Pacer(clock.elapsed, clock.sleep, tokens=BLOCK_SEARCH.level(memory.sent_ago(region)))
-        for region in door.regions
-    }
+    clock, scale = pace_clock(door), door.clock.throttle_scale
+    made = {}
+    for region in door.regions:
+        tokens = BLOCK_SEARCH.level([ago * scale for ago in memory.sent_ago(region)])
+        made[region] = Pacer(clock.elapsed, clock.sleep, tokens=tokens)
+    return made
+
+
+def pace_clock(door: Door) -> ScaledClock:
+    """The clock that throttles run on: real time, or faster where a rehearsal says that its own do."""
+    return ScaledClock(door.clock, door.clock.throttle_scale)
 
 
 @dataclass(slots=True)
@@ -138,7 +144,7 @@ class _Survey:
         fitting = {v.way for v in verdicts(self.need, now) if v.fits}
         regions = self.door.regions
         self.asked = sweep.lanes_of(self._questions(fitting, now))
-        self.began = self.door.clock.elapsed()
+        self.began = pace_clock(self.door).elapsed()
         self.held = {region: pacer.tokens for region, pacer in self.paces.items()}
         questions = [query for asked in self.asked.values() for query in asked]
         self.listener.begins(len(questions), self._least_s())
@@ -172,15 +178,11 @@ class _Survey:
         door = self.door
         if way is Way.CAPACITY_BLOCK:
             return capacity_blocks.region_lane(
-                region, lambda: door.reader("ec2", region), door.clock, asked, self.paces[region]
+                region, lambda: door.reader("ec2", region), pace_clock(door), asked, self.paces[region]
             )
-
-        def lane(hand_over: Callable[[Heard], None]) -> None:
-            sagemaker, ec2 = door.reader("sagemaker", region), door.reader("ec2", region)
-            for query in asked:
-                hand_over(training_plans.search_place(query, sagemaker, ec2, now=door.clock.now))
-
-        return lane
+        return training_plans.region_lane(
+            lambda: (door.reader("sagemaker", region), door.reader("ec2", region)), pace_clock(door), asked
+        )
 
     def _owned_lane(self, region: str) -> Lane[Heard]:
         reader = self.door.reader
@@ -255,8 +257,9 @@ class _Survey:
         self.memory.keep(answer, self._sent())
         self.done[answer.way, answer.region] += 1
         self.listener.told(answer, self._ranked() if answer.offers else None)
-        spent = self.door.clock.elapsed() - self.began
-        self.listener.progress(sweep.progress(self.asked, self.done, spent, self.held))
+        spent = pace_clock(self.door).elapsed() - self.began
+        made = sweep.progress(self.asked, self.done, spent, self.held)
+        self.listener.progress(replace(made, left_s=made.left_s / self.door.clock.throttle_scale))
 
     def _sent(self) -> dict[str, int]:
         """How many searches that a bucket counts each Region was sent in all."""

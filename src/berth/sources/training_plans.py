@@ -12,11 +12,15 @@ from berth.aws.zones import zone_ids
 from berth.planner.offers import Offer, PlaceAnswer, PlaceOutcome, Query, Segment
 from berth.planner.queries import BOUNDARY
 from berth.sources.listings import is_ultraserver
+from berth.terms.clock import Clock
 from berth.terms.money import Money
 from berth.terms.text import plain
 from berth.terms.ways import Way
 from berth.terms.window import Window
 
+THROTTLE_WAIT_S = 10.0
+WAITS_A_QUESTION = 3
+WAITS_A_REGION = 9
 _OUTCOMES = {
     Kind.QUOTA: PlaceOutcome.NO_QUOTA,
     Kind.THROTTLED: PlaceOutcome.THROTTLED,
@@ -45,6 +49,35 @@ def search_place(query: Query, sagemaker: Any, ec2: Any, *, now: Callable[[], da
         return PlaceAnswer(query.way, query.region, PlaceOutcome.OFFERS, seen_at, detail, offers, query)
     outcome = PlaceOutcome.FAILED if unread else PlaceOutcome.NONE_ON_SALE
     return PlaceAnswer(query.way, query.region, outcome, seen_at, detail, question=query)
+
+
+def region_lane(
+    clients: Callable[[], tuple[Any, Any]], clock: Clock, queries: Sequence[Query]
+) -> Callable[[Callable[[PlaceAnswer], None]], None]:
+    """A lane that asks one Region all its questions, in the order of `queries`.
+
+    `clients` gives SageMaker's and EC2's. SageMaker publishes no bucket: where it says that several questions
+    come too fast, they come slower. A single question is told at once as it is.
+    """
+
+    def lane(hand_over: Callable[[PlaceAnswer], None]) -> None:
+        sagemaker, ec2 = clients()
+        waits = 0
+        for query in queries:
+            answer = search_place(query, sagemaker, ec2, now=clock.now)
+            tries = 0
+            while (
+                answer.outcome is PlaceOutcome.THROTTLED
+                and len(queries) > 1
+                and tries < WAITS_A_QUESTION
+                and waits < WAITS_A_REGION
+            ):
+                tries, waits = tries + 1, waits + 1
+                clock.sleep(THROTTLE_WAIT_S)
+                answer = search_place(query, sagemaker, ec2, now=clock.now)
+            hand_over(answer)
+
+    return lane
 
 
 def search_offers(query: Query, sagemaker: Any) -> Sequence[Mapping[str, Any]] | None:

@@ -146,7 +146,7 @@ class App:
             return
         line.hold()
         try:
-            await _send(send, response, iso(self._yard.clock.now()))
+            await _send(send, response, iso(self._yard.clock.now()), self._throttles.scale)
         finally:
             line.release()
 
@@ -419,9 +419,11 @@ async def _read(scope: Message, receive: Receive) -> Request:
     return Request(scope["method"], path, query, headers, b"".join(parts))
 
 
-async def _send(send: Send, response: Response, yard_time: str) -> None:
+async def _send(send: Send, response: Response, yard_time: str, throttle_scale: float) -> None:
     headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in response.headers.items()]
     headers.append((b"x-yard-time", yard_time.encode()))
+    if throttle_scale != 1:
+        headers.append((b"x-yard-throttle-scale", f"{throttle_scale:g}".encode()))
     headers.append((b"content-length", str(len(response.body)).encode()))
     await send({"type": "http.response.start", "status": response.status, "headers": headers})
     await send({"type": "http.response.body", "body": response.body})

@@ -14,7 +14,7 @@ class Throttles:
 
     def __init__(self, fleet: Fleet, scale: float = 1.0) -> None:
         self._fleet = fleet
-        self._scale = scale
+        self.scale = scale
         self._of: dict[tuple[str, str], Throttle | None] = {}
         self._levels: dict[tuple[str, str, str], tuple[float, float]] = {}
 
@@ -28,7 +28,7 @@ class Throttles:
             return True
         key = (account_id, region, bucket.name)
         level, since = self._levels.get(key, (float(bucket.size), now_s))
-        refilled = (now_s - since) * self._scale * float(bucket.refill_per_s)
+        refilled = (now_s - since) * self.scale * float(bucket.refill_per_s)
         level = min(float(bucket.size), level + refilled)
         admitted = level >= 1.0
         self._levels[key] = (level - 1.0 if admitted else level, now_s)

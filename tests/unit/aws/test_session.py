@@ -310,3 +310,14 @@ def test_a_yard_may_run_an_s3_of_its_own() -> None:
     check_endpoints({("s3", "us-east-1"): S3, ("ec2", "us-east-1"): YARD + "/"}, yard)
     with pytest.raises(BerthError, match="but ec2 in us-east-1 would go to"):
         check_endpoints({("ec2", "us-east-1"): S3}, yard)
+
+
+def test_a_rehearsal_says_how_much_faster_its_throttles_are() -> None:
+    """The scale is taken from the answer; what makes no sense is AWS's own pace."""
+    clock = FollowingClock(SystemClock())
+    assert clock.throttle_scale == 1.0
+    for header, scale in (("100", 100.0), ("0.5", 1.0), ("inf", 1.0), ("nan", 1.0), ("50", 50.0)):
+        clock.hear_scale(header)
+        assert clock.throttle_scale == scale
+    clock.hear_scale("fast")
+    assert clock.throttle_scale == 50.0

@@ -16,6 +16,8 @@ START = datetime(2026, 12, 2, 11, 30, tzinfo=UTC)
 class FakeClock:
     """A clock that moves only by sleeping; `slept` adds it up."""
 
+    throttle_scale = 1.0
+
     def __init__(self) -> None:
         self.slept = 0.0
         self.sleeps: list[float] = []

@@ -1,4 +1,4 @@
-"""Reading what is owned: both filters, every page, every state, whatever is missing."""
+"""Reading what is owned: every page, every state, whatever is missing."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from berth.planner.owned import Owned
 from berth.sources.holdings import enabled_regions, look_in, read_endpoint
 from berth.sources.owned import (
     look_at_reservation,
-    owned_blocks,
     owned_plans,
+    owned_reservations,
     read_reservation,
 )
 from berth.terms.money import Money
@@ -47,34 +47,22 @@ def reservation(number: int = 1, **changes: Any) -> dict[str, Any]:
     return {key: value for key, value in (base | changes).items() if value is not None}
 
 
-def test_blocks_are_asked_by_the_guides_filter_and_sorted_here() -> None:
-    """As the model allows; an ordinary reservation that comes along is left out; the size is the tag's."""
+def test_blocks_and_on_demand_reservations_are_read_together() -> None:
+    """As the model allows, every page; each says itself what it is; a block's size is its tag's."""
     ec2 = real_client()
-    odcr = reservation(2, ReservationType=None, Tags=[])
+    odcr = reservation(2, ReservationType=None, Tags=[], State="active", TotalInstanceCount=3)
     with Stubber(ec2) as stub:
         stub.add_response(
             "describe_capacity_reservations",
             {"CapacityReservations": [reservation(), odcr], "NextToken": "x"},
-            {"Filters": [{"Name": "reservation-type", "Values": ["capacity-block"]}], "MaxResults": 100},
+            {"MaxResults": 100},
         )
         stub.add_response("describe_capacity_reservations", {"CapacityReservations": []})
-        answer = owned_blocks(ec2, "us-east-1")
-    (block,) = answer.owned
+        answer = owned_reservations(ec2, "us-east-1")
+    block, other = answer.owned
     assert (block.way, block.count, block.free, block.zones) == (Way.CAPACITY_BLOCK, 4, 0, ("use1-az4",))
+    assert (other.way, other.count) == (Way.ODCR, 3)
     assert (block.tag("team"), answer.trouble) == ("a", "")
-
-
-def test_where_the_filter_is_refused_everything_is_read() -> None:
-    """The filter is in the user guide and not in the model."""
-
-    def describe(**request: Any) -> Mapping[str, Any]:
-        if "Filters" in request:
-            raise refused("InvalidParameterValue", "The filter 'reservation-type' is invalid")
-        return {"CapacityReservations": [reservation()]}
-
-    answer = owned_blocks(FakeService(describe_capacity_reservations=describe), "us-east-1")
-    assert [o.id for o in answer.owned] == ["cr-00000000000000001"]
-    assert answer.trouble == ""
 
 
 def test_what_is_not_allowed_is_a_trouble_and_what_does_not_exist_is_none() -> None:
@@ -83,9 +71,9 @@ def test_what_is_not_allowed_is_a_trouble_and_what_does_not_exist_is_none() -> N
     def describe(**_: Any) -> Mapping[str, Any]:
         raise refused("UnauthorizedOperation", "no")
 
-    answer = owned_blocks(FakeService(describe_capacity_reservations=describe), "us-east-1")
+    answer = owned_reservations(FakeService(describe_capacity_reservations=describe), "us-east-1")
     assert answer.trouble == "UnauthorizedOperation: no"
-    assert owned_blocks(FakeService(), "us-east-1").trouble == ""
+    assert owned_reservations(FakeService(), "us-east-1").trouble == ""
 
 
 @settings(deadline=None, max_examples=200)

@@ -13,9 +13,11 @@ from botocore.stub import Stubber
 
 from berth.planner.offers import PlaceAnswer, PlaceOutcome, Query
 from berth.sources.list_prices import list_rates
-from berth.sources.training_plans import search_place
+from berth.sources.training_plans import region_lane, search_place
 from berth.terms.money import Money
 from berth.terms.ways import Target, Way
+
+from .conftest import FakeClock, FakeService, refused
 
 NOW = datetime(2026, 12, 1, 9, tzinfo=UTC)
 START = datetime(2026, 12, 2, 11, 30, tzinfo=UTC)
@@ -234,3 +236,35 @@ def test_list_rates_are_dated_and_unknown_ones_stay_unknown() -> None:
     assert bare.hourly == Money(Decimal("21.5"))
     assert [rate.hourly for rate in unknown] == [None, None]
     assert not any(rate.live for rate in (bare, hosting))
+
+
+def test_several_questions_that_come_too_fast_come_slower(clock: FakeClock) -> None:
+    """Every second call is refused: each is asked again after 10 s; a single question is told as it is."""
+    numbers = iter(range(1000))
+
+    def search(**_: Any) -> dict[str, Any]:
+        if next(numbers) % 2 == 0:
+            raise refused("ThrottlingException")
+        return {"TrainingPlanOfferings": []}
+
+    sagemaker = FakeService(search_training_plan_offerings=search)
+    heard: list[PlaceAnswer] = []
+    region_lane(lambda: (sagemaker, FakeService()), clock, [QUERY] * 4)(heard.append)
+    assert [answer.outcome for answer in heard] == [PlaceOutcome.NONE_ON_SALE] * 4
+    assert clock.sleeps == [10.0] * 4
+    region_lane(lambda: (sagemaker, FakeService()), clock, [QUERY])(heard.append)
+    assert heard[-1].outcome is PlaceOutcome.THROTTLED
+    assert len(clock.sleeps) == 4
+
+
+def test_a_region_that_is_throttled_for_good_is_given_up(clock: FakeClock) -> None:
+    """Nine waits a Region at most, and every question has its answer."""
+
+    def search(**_: Any) -> dict[str, Any]:
+        raise refused("ThrottlingException")
+
+    heard: list[PlaceAnswer] = []
+    sagemaker = FakeService(search_training_plan_offerings=search)
+    region_lane(lambda: (sagemaker, FakeService()), clock, [QUERY] * 6)(heard.append)
+    assert [answer.outcome for answer in heard] == [PlaceOutcome.THROTTLED] * 6
+    assert len(clock.sleeps) == 9
