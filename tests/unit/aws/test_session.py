@@ -15,6 +15,7 @@ from berth.aws.guards import PAID as PAID_CALLS
 from berth.aws.guards import Power
 from berth.aws.session import Door, open_door
 from berth.aws.worlds import check_endpoints, declared_yard, is_aws
+from berth.aws.yard_clock import FollowingClock
 from berth.terms.clock import SystemClock
 from berth.terms.outcomes import BerthError, ExitCode
 

@@ -68,7 +68,7 @@ def test_a_long_sweep_is_announced_and_tells_how_far_it_is() -> None:
     said = swept(io.StringIO(), questions=154, places=2, seconds=960.0)
     first, *lines = [" ".join(part.split()) for part in said.replace("\n  ", " ").splitlines()]
     assert first.startswith("154 questions, 2 Regions: at least 16 min on AWS")
-    assert lines[0] == "asked 1 of 154, about 2 min left"
+    assert lines[0] == "asked 1 of 154, about 3 min left"
     assert lines[1].startswith("asked 11 of 154")
     assert lines[-1] == "asked 154 of 154"
     assert len(lines) == 17
