@@ -166,8 +166,11 @@ class Server:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def start() -> Server:
-    """The server that is given, else a new one over a new cluster; raises NoServer where none is there."""
+def start(**changed: str) -> Server:
+    """The server that is given, else a new one over a new cluster; raises NoServer where none is there.
+
+    `changed` are settings of a new one that differ from `SETTINGS`.
+    """
     if os.environ.get(GIVEN):
         return Server(Path(os.environ[GIVEN]))
     where = binaries()
@@ -185,7 +188,7 @@ def start() -> Server:
         [where / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync"],
         env=plain, cwd=folder, check=True, capture_output=True, **who,
     )  # fmt: skip
-    settings = {**SETTINGS, "unix_socket_directories": str(folder)}
+    settings = {**SETTINGS, **changed, "unix_socket_directories": str(folder)}
     options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
