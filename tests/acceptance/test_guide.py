@@ -133,7 +133,7 @@ def test_ctrl_c_writes_nothing_and_loses_no_answer(tmp_path: Path) -> None:
         seat.process.send_signal(signal.SIGINT)
         said = " ".join(seat.rest().split())
         assert seat.process.returncode == ExitCode.INTERRUPTED
-    assert 'target = "endpoint" name = "serve-1"' in said
+    assert 'name = "serve-1" target = "endpoint"' in said
     assert "no file was written" in said
     assert "nothing was spent" in said
     assert list(tmp_path.glob("*.toml")) == []

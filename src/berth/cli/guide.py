@@ -53,7 +53,7 @@ def guide(output: Output, file: Path | None, *, stdin: TextIO | None = None) -> 
             "ended: no file was written" + ("; your answers so far stand above" if asking.answers else ""),
             "berth plan --guide begins again; or save the answers to a file and go on there",
         ) from None
-    output.answer(f"{path}\n\n{need_toml(asking.answers)}")
+    output.answer(f"\n{path}\n\n{need_toml(asking.answers)}\n")
     output.answer(f"NEXT   berth plan {path}     compares what there is; spends nothing")
     return ExitCode.DONE
 
@@ -78,7 +78,7 @@ class _Asking:
         from berth.planner.guide import complaint, taken
 
         self._output.talk("")
-        self._output.talk(f"{question.text}  For example: {question.example}")
+        self._output.talk(f"{question.text}\n  for example: {question.example}")
         while True:
             typed = self._line(f"  [{question.default}] " if question.default else "  > ")
             if typed == "?":

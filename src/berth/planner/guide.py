@@ -192,8 +192,9 @@ def _has_to_be(question: Question, answers: Answers) -> bool:
 
 
 def need_toml(answers: Answers) -> str:
-    """The need file that the answers make; what was left out is not in it."""
-    lines = [f"{key} = {_toml(key, answer)}" for key, answer in answers.items() if answer]
+    """The need file that the answers make, its name first; what was left out is not in it."""
+    named = sorted(answers.items(), key=lambda answered: answered[0] != "name")
+    lines = [f"{key} = {_toml(key, answer)}" for key, answer in named if answer]
     return "\n".join(lines) + "\n" if lines else ""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date
 
 from berth.facts.instance_types import instance_type
@@ -33,12 +34,10 @@ def table(plan: Plan) -> list[str]:
     rows = [_columns(f"{'#':<3}{'WAY':<15}{where:<10}WINDOW UTC", "USABLE", f"TOTAL {currency}", per)]
     shown = plan.choices[:MOST_ROWS]
     apart = [choice for choice in shown if needs_opt_in(choice.offer)]
-    for choice in shown:
-        rows += [] if choice in apart else _choice_rows(choice, plan.need, currency)
+    rows += _group([choice for choice in shown if choice not in apart], plan.need, currency)
     if apart:
         rows.append("   in Local Zones, which need an opt-in and local subnets (--zones regional):")
-    for choice in apart:
-        rows += _choice_rows(choice, plan.need, currency)
+    rows += _group(apart, plan.need, currency)
     if len(plan.choices) > MOST_ROWS:
         rows.append(f"   and {len(plan.choices) - MOST_ROWS} more that fit, in --json")
     return rows + [_pay_row(line, number, currency) for number, line in enumerate(lines, start=1)]
@@ -88,6 +87,20 @@ def _cheaper(one: PayAsYouGo, other: PayAsYouGo) -> bool:
     return one.total.currency == other.total.currency and one.total < other.total
 
 
+def _group(choices: Sequence[Choice], need: Need, currency: str) -> list[str]:
+    """Rows, under a line that names type and count where several would do and it changes."""
+    several = len(need.types) > 1 or need.count_wanted
+    rows: list[str] = []
+    named = ""
+    for choice in choices:
+        name = f"   {choice.offer.count} x {choice.offer.instance_type}:"
+        if several and name != named:
+            rows.append(name)
+            named = name
+        rows += _choice_rows(choice, need, currency)
+    return rows
+
+
 def _choice_rows(choice: Choice, need: Need, currency: str) -> list[str]:
     offer, cost = choice.offer, choice.cost
     window = window_text(offer.paid_window, fixed=need.start is not None)
@@ -97,23 +110,12 @@ def _choice_rows(choice: Choice, need: Need, currency: str) -> list[str]:
     rows = [_columns(left, *cells)]
     if len(rows[0]) > WIDTH:  # a long zone id stands in a line of its own
         rows = [left.removesuffix(window).rstrip(), _columns(f"{'':<28}{window}", *cells)]
-    told = _told_apart(choice, need)
-    if told:
-        rows.append(f"{'':<3}{told}")
+    if zones_without_subnet(need, offer):
+        rows.append(f"{'':<3}needs a subnet")
     for segment in offer.segments if len(offer.segments) > 1 else ():
         where = segment.zone_id or segment.zone_name or "zone unknown"
         rows.append(f"{'':<18}{where + ' ':<10}{window_text(segment.window, fixed=False)}")
     return rows
-
-
-def _told_apart(choice: Choice, need: Need) -> str:
-    """What tells the row from others where several types or counts would do; and what it lacks."""
-    offer = choice.offer
-    several = len(need.types) > 1 or need.count_wanted
-    parts = [f"{offer.count} x {offer.instance_type}"] if several else []
-    if zones_without_subnet(need, offer):
-        parts.append("needs a subnet")
-    return ", ".join(parts)
 
 
 def _pay_row(line: PayAsYouGo, number: int, currency: str) -> str:
