@@ -174,9 +174,10 @@ class Order:
 
     @property
     def spending(self) -> Spending:
-        """What is known about the order's money."""
+        """What is known about the order's money: with extensions that are paid, without those in doubt."""
         if self.state is OrderState.BOUGHT:
-            return Spending.paid(self.attempt.fee, str(self.key))
+            longer = self.held.fee if self.extended else None
+            return Spending.paid(longer or self.attempt.fee, str(self.key))
         if self.state in IN_DOUBT or self.state is OrderState.DISPUTED:
             return Spending.not_known(self.attempt.fee, str(self.key))
         return Spending.nothing()
