@@ -187,6 +187,7 @@ def test_an_approval_buys_once(berth: Any, approving: Any, approve: Any, lead: L
     bought = berth.buy("needs-word", "--proof", str(proof))
     assert bought.code == 0, bought.err
     assert f"approved: order needs-word, {FEE} USD, by {lead.arn}" in bought.err
+    assert f"paying {FEE} USD for order needs-word: no refund, no cancelling, no change" in bought.err
     shown = berth("approvals", "show", hash_, "--json").json
     assert shown["state"] == "approved"
     assert [one["approver"] for one in shown["approvals"]] == [lead.arn]
@@ -210,6 +211,8 @@ def test_nobody_to_approve_is_one_alarm_and_no_purchase(berth: Any, approving: A
         berth.plan("alone")
     assert alarms == 1
     assert paid_calls(berth) == before
+    kinds = [event["kind"] for event in berth("audit", "--json").json["events"] if event["order"] == "alone"]
+    assert kinds == ["approval asked", "alarm"], "also of an order that was never made"
 
 
 @pytest.mark.parametrize("what", ["need", "flag", "proof", "tag"])
@@ -442,3 +445,15 @@ def test_a_buyer_of_another_account_is_refused(berth: Any, profile: str) -> None
     assert ended.code == 13
     assert ended.money == "nothing was spent"
     assert paid_calls(berth) == before
+
+
+def test_an_approval_is_of_one_teams_money(berth: Any, approving: Any, approve: Any, tmp_path: Path) -> None:
+    """Approved for one team, bought for another: asked anew."""
+    approving()
+    berth.plan("whose", more='[tags]\nteam = "red"')
+    assert approve(request_of(berth, "whose")).code == 0
+    assert berth("approvals", "take", str(tmp_path / "proof.json")).code == 0
+    ended = berth.buy("whose", "--tag", "team=blue")
+    assert ended.code == 15
+    assert "it is for another offer" in ended.err
+    assert berth.buy("whose").code == 0

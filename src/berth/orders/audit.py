@@ -83,8 +83,8 @@ def read_audit(place: Place, since: datetime | None = None) -> tuple[Entry, ...]
         who = "caller, process" if version >= _WITH_WHO else "NULL AS caller, NULL AS process"
         with db.reading():  # one picture for both reads
             events = db.execute(
-                f"SELECT realm, account, need, sequence, order_id, number, at, kind, detail, {who}"  # noqa: S608 - two constants
-                " FROM events JOIN orders USING (order_id) ORDER BY order_id, number"
+                f"SELECT order_id, number, at, kind, detail, {who} FROM events"  # noqa: S608 - two constants
+                " ORDER BY order_id, number"
             ).fetchall()
             attempts = db.execute(
                 "SELECT order_id, number, fee_micros, currency, holder FROM attempts"
@@ -115,17 +115,26 @@ def _entries(events: Iterable[Row], attempts: Mapping[tuple[str, int | str], Row
             yield _entry(row, attempts.get((order_id, which)))
 
 
+def _whose(order_id: str) -> tuple[str, OrderKey]:
+    """Realm and order of `REALM ACCOUNT/NEED/SEQUENCE`; an order that was never made has events too: somebody
+    was asked to approve it."""
+    realm, _, mark = order_id.rpartition(" ")
+    account, need, sequence = mark.split("/")
+    return realm, OrderKey(account, need, int(sequence))
+
+
 def _entry(row: Row, attempt: Row | None) -> Entry:
     """An event; `attempt` is the one that was the latest then, None where there was none."""
     kind = row["kind"]
     process = row["process"]
     if process is None and attempt is not None and kind == "intended":
         process = attempt["holder"]
+    realm, key = _whose(str(row["order_id"]))
     money = attempt is not None and (kind in _ABOUT_MONEY or kind.startswith(_EXTENSION))
     return Entry(
         at=from_micros(row["at"]),
-        realm=row["realm"],
-        key=OrderKey(row["account"], row["need"], row["sequence"]),
+        realm=realm,
+        key=key,
         number=row["number"],
         kind=kind,
         detail=row["detail"],

@@ -67,6 +67,7 @@ def buy(desk: Desk, buyer: Buyer, key: OrderKey, approval: Approval) -> Purchase
         if owned is not None:
             return owned
         desk.talk(f"before paying: {desk.shop.unseen}")
+    desk.talk(f"paying {offer.fee} for order {key}: no refund, no cancelling, no change")
     return _pay_and_record(desk, buyer, key, approval, answer)
 
 
