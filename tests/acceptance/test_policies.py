@@ -102,10 +102,16 @@ def watched(
     house.clear_faults()
 
 
+def _action(row: str) -> str:
+    """IAM's name of what is sent: it calls Service Quotas otherwise than botocore does."""
+    return row.replace("service-quotas:", "servicequotas:")
+
+
 def check(watched: Watched) -> None:
     """Each call is in its verb's row, and in the printed policy of every role that runs the verb."""
-    for verb, actions in watched.sent.items():
-        rows = {S3_RIGHTS.get(row, row) for row in VERBS[verb]}
+    for verb, sent in watched.sent.items():
+        actions = {_action(row) for row in sent}
+        rows = {S3_RIGHTS.get(row, _action(row)) for row in VERBS[verb]}
         assert actions <= rows, verb
         for role in Role:
             if verb in ROLES[role]:
@@ -165,3 +171,22 @@ def test_what_a_capacity_block_takes_is_allowed(watched: Watched) -> None:
     assert bought["amount"] == {"amount": "1146.17", "currency": "USD"}
     assert bought["caller"] == watched.arn
     assert "process" in bought["process"]
+
+
+def test_what_checking_adopting_and_leaving_take_is_allowed(watched: Watched) -> None:
+    """Doctor asks IAM and Service Quotas, adopting tags, leaving looks everywhere."""
+    need = watched.berth.folder / "held.toml"
+    need.write_text(BLOCK.format(name="held"))
+    watched("doctor", str(need))
+    offers = watched.ec2.describe_capacity_block_offerings(
+        InstanceType="p5.48xlarge", InstanceCount=1, CapacityDurationHours=24
+    )["CapacityBlockOfferings"]
+    bought = watched.ec2.purchase_capacity_block(
+        CapacityBlockOfferingId=offers[0]["CapacityBlockOfferingId"], InstancePlatform="Linux/UNIX"
+    )["CapacityReservation"]["CapacityReservationId"]
+    watched("adopt", bought, "--as", "held", "--paid", offers[0]["UpfrontFee"])
+    watched("leave", "--region", "us-east-1", ends=(31,))
+    check(watched)
+    assert {"iam:SimulatePrincipalPolicy", "service-quotas:GetServiceQuota"} <= watched.sent["doctor"]
+    assert "ec2:CreateTags" in watched.sent["adopt"]
+    assert "service-quotas:ListRequestedServiceQuotaChangeHistory" in watched.sent["leave"]

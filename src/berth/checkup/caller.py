@@ -53,6 +53,14 @@ def identity_findings(identity: Identity, pinned: str | None) -> list[Finding]:
     return found
 
 
+def payer_findings(identity: Identity, payer: Identity) -> list[Finding]:
+    """Whose keys pay, where they are not the caller's."""
+    if payer == identity:
+        return []
+    said = f"the paid call alone is sent by {payer.role} ({plain(payer.arn, 200)})"
+    return [Finding(Topic.IDENTITY, State.OK, "payer", said, None, {"arn": payer.arn})]
+
+
 def is_root(arn: str) -> bool:
     """Whether an ARN is that of an account's root user."""
     return arn.rpartition(":")[2] == "root"

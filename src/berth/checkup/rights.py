@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from berth.aws.permissions import VERBS
+from berth.aws.permissions import FOUR_PAID, VERBS
 from berth.aws.policies import GRANTS, MARK, Grant, partition_of
 from berth.checkup.findings import Finding, State, Topic
 from berth.planner.need import Need
@@ -50,13 +50,17 @@ class Say(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Right:
-    """One action on one resource in one Region, as Berth's call asks for it; `verbs` are those that do."""
+    """One action on one resource in one Region, as Berth's call asks for it; `verbs` are those that do.
+
+    `pays`: the paid call itself asks, which another profile's keys may send (`--buyer-profile`).
+    """
 
     action: str
     resource: str
     context: Context
     region: str
     verbs: tuple[str, ...]
+    pays: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +81,11 @@ class Question:
     context: Context
     rights: tuple[Right, ...]
 
+    @property
+    def pays(self) -> bool:
+        """Whether it is about who pays, all of it."""
+        return self.rights[0].pays
+
 
 def verbs_of(need: Need) -> tuple[str, ...]:
     """The verbs that this need goes through, in their order: plan, buy, run, watch, clean."""
@@ -86,30 +95,31 @@ def verbs_of(need: Need) -> tuple[str, ...]:
 
 def rights_of(need: Need, account: str, region: str, uploads: bool) -> tuple[Right, ...]:
     """Every right that the need's verbs take in a Region. `uploads`: an artefact is brought to S3."""
-    found: dict[tuple[str, str, Context], list[str]] = {}
+    found: dict[tuple[str, str, Context, bool], list[str]] = {}
     for verb in verbs_of(need):
         for operation in sorted(VERBS[verb] - _NEEDS_NO_RIGHT):
             if not _concerns(operation, need, uploads):
                 continue
             for grant in GRANTS.get(operation, (Grant("", ("*",)),)):
                 for resource in _resources(grant, account, region):
-                    key = (grant.action or operation, resource, _context(grant, region, account))
+                    context = _context(grant, region, account)
+                    key = (grant.action or operation, resource, context, operation in FOUR_PAID)
                     found.setdefault(key, []).append(verb)
     for role, service in _passed_roles(need):
-        key = (_PASS_ROLE, role, (("iam:PassedToService", (service,)),))
+        key = (_PASS_ROLE, role, (("iam:PassedToService", (service,)),), False)
         found.setdefault(key, []).append("deploy" if need.is_endpoint else "launch")
     return tuple(
-        Right(action, resource, context, region, tuple(dict.fromkeys(verbs)))
-        for (action, resource, context), verbs in found.items()
+        Right(action, resource, context, region, tuple(dict.fromkeys(verbs)), pays)
+        for (action, resource, context, pays), verbs in found.items()
     )
 
 
 def questions(rights: Iterable[Right]) -> tuple[Question, ...]:
     """The rights in as few simulations as answer each by itself."""
-    grouped: dict[tuple[str, str, Context], list[Right]] = {}
+    grouped: dict[tuple[str, str, Context, bool], list[Right]] = {}
     for right in rights:
-        grouped.setdefault((right.region, right.resource, right.context), []).append(right)
-    return tuple(Question(*key, tuple(asked)) for key, asked in grouped.items())
+        grouped.setdefault((right.region, right.resource, right.context, right.pays), []).append(right)
+    return tuple(Question(*key[:3], tuple(asked)) for key, asked in grouped.items())
 
 
 def judged(question: Question, results: Sequence[Mapping[str, Any]]) -> tuple[Answer, ...]:

@@ -14,7 +14,7 @@ import typer
 
 from berth.cli.desks import journal_trouble
 from berth.cli.needs import typed_need
-from berth.cli.options import Json, NeedFile, Profile
+from berth.cli.options import BuyerProfile, Json, NeedFile, Profile
 from berth.cli.output import Output
 from berth.cli.who import enter
 from berth.terms.outcomes import BerthError, ExitCode
@@ -40,6 +40,7 @@ def doctor(
     *,
     region: Annotated[list[str] | None, typer.Option("--region", help="Region; may be repeated.")] = None,
     profile: Profile = None,
+    buyer_profile: BuyerProfile = None,
     as_json: Json = False,
 ) -> int:
     """Check what NEED takes: login, clock, Regions, rights, quotas; say what to do. Spends nothing."""
@@ -51,6 +52,8 @@ def doctor(
             output, profile=profile, regions=draft.regions if draft else region or (), quiet=True,
             hear_date=_hearing(heard),
         )  # fmt: skip
+        if buyer_profile is not None:
+            door.pay_with(buyer_profile)
     except BerthError as problem:
         if problem.exit_code not in _SHUT:
             raise
@@ -91,7 +94,7 @@ def _shut(problem: BerthError, need: Need | None, heard: list[Skew]) -> Checkup:
 
 
 def _checked(output: Output, door: Door, draft: Need | None, heard: list[Skew]) -> Checkup:
-    from berth.checkup.caller import clock_finding, identity_findings
+    from berth.checkup.caller import clock_finding, identity_findings, payer_findings
     from berth.checkup.findings import Checkup, in_order
     from berth.checkup.regions import region_findings
     from berth.sources.checkup import look_over
@@ -102,6 +105,7 @@ def _checked(output: Output, door: Door, draft: Need | None, heard: list[Skew]) 
     looked = look_over(door, need, uploads=artefact is not None, told=output.talk)
     found: list[Finding] = [
         *identity_findings(door.identity, need.account if need else None),
+        *payer_findings(door.identity, door.payer),
         clock_finding(heard, SystemClock().now()),
         *_at_home(door.identity.realm),
         *region_findings(door.regions, looked.statuses, looked.regions),

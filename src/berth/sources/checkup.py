@@ -26,6 +26,8 @@ from berth.terms.ways import Target
 
 IAM_HOME = {"aws": "us-east-1", "aws-cn": "cn-north-1", "aws-us-gov": "us-gov-west-1"}
 """Where a client of IAM is made in each partition: IAM is one for all its Regions."""
+PATIENCE, PAUSE_S = 5, 2.0
+"""How often, and after how many seconds, IAM is asked once more where it is asked too fast."""
 _INTERRUPTED = "interrupted before it answered"
 
 
@@ -199,10 +201,12 @@ def _rights(door: Door, region: str, rights: Sequence[Right]) -> Rights:
         why = "IAM simulates no root user; only an organisation's policies bind one"
         return Rights(region, tuple(Answer(right, Say.NOT_ASKED, why) for right in rights), why)
     iam = door.reader("iam", _iam_home(door.identity))
-    source = _source(iam, door.identity.arn)
+    caller = _source(iam, door.identity.arn)
+    payer = caller if door.payer == door.identity else _source(iam, door.payer.arn)
     answers: list[Answer] = []
     for question in questions(rights):
-        results, stopped = _simulated(iam, source, question)
+        source = payer if question.pays else caller
+        results, stopped = _simulated(iam, source, question, door.clock.sleep)
         if stopped is not None:
             return Rights(region, _tried(door, region, rights), plain(str(stopped), 300))
         answers += judged(question, results)
@@ -229,7 +233,21 @@ def _source(iam: Any, arn: str) -> str:
     return known or f"arn:{parts[1]}:iam::{parts[4]}:role/{name}"
 
 
-def _simulated(iam: Any, source: str, question: Question) -> tuple[list[Mapping[str, Any]], Refusal | None]:
+def _patiently(
+    call: Callable[[], Mapping[str, Any]], sleep: Callable[[float], None]
+) -> Mapping[str, Any] | Refusal:
+    """Ask again where IAM, which is one for all Regions, says that it is asked too fast."""
+    for _ in range(PATIENCE):
+        answer = _asked(call)
+        if not isinstance(answer, Refusal) or answer.kind is not Kind.THROTTLED:
+            return answer
+        sleep(PAUSE_S)
+    return _asked(call)
+
+
+def _simulated(
+    iam: Any, source: str, question: Question, sleep: Callable[[float], None]
+) -> tuple[list[Mapping[str, Any]], Refusal | None]:
     """Every result of one question, and what stopped the reading (None: it is whole)."""
     request: dict[str, Any] = {
         "PolicySourceArn": source,
@@ -243,7 +261,7 @@ def _simulated(iam: Any, source: str, question: Question) -> tuple[list[Mapping[
     found: list[Mapping[str, Any]] = []
     seen: set[str] = set()
     while True:
-        answer = _asked(lambda: iam.simulate_principal_policy(**request))
+        answer = _patiently(lambda: iam.simulate_principal_policy(**request), sleep)
         if isinstance(answer, Refusal):
             return found, answer
         found += mappings(answer.get("EvaluationResults"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -15,7 +16,7 @@ from berth.planner.need import Need
 from berth.sources.checkup import look_over
 from berth.terms.ways import Target
 
-from .conftest import FakeService, refused
+from .conftest import FakeClock, FakeService, refused
 
 ACCOUNT = "123456789012"
 USER = f"arn:aws:iam::{ACCOUNT}:user/ada"
@@ -54,7 +55,8 @@ class FakeDoor:
     """A door whose clients are fakes by service."""
 
     def __init__(self, arn: str = USER, **services: FakeService) -> None:
-        self.identity = Identity(ACCOUNT, arn, ("us-east-1",), None)
+        self.identity = self.payer = Identity(ACCOUNT, arn, ("us-east-1",), None)
+        self.clock = FakeClock()
         self.regions = ("us-east-1",)
         self.services = {
             "ec2": FakeService(
@@ -159,6 +161,41 @@ def test_where_iam_may_not_be_asked_ec2_is_tried_with_dry_run() -> None:
     assert says["ec2:DescribeCapacityReservations"] is Say.DENIED
     assert says["ec2:DescribeSpotPriceHistory"] is Say.NOT_ASKED
     assert says["ec2:PurchaseCapacityBlock"] is says["ec2:RunInstances"] is Say.NOT_ASKED
+
+
+def test_of_the_paid_call_the_payer_is_simulated() -> None:
+    """And of nothing else: planning and launching stay the caller's (`--buyer-profile`)."""
+    buyer = USER.replace("ada", "buyer")
+    door = FakeDoor()
+    door.payer = replace(door.identity, arn=buyer)
+    look(door, need_of())
+    asked: dict[str, set[str]] = {}
+    for _, request in door.services["iam"].asked:
+        asked.setdefault(request["PolicySourceArn"], set()).update(request["ActionNames"])
+    assert asked[buyer] == {"ec2:PurchaseCapacityBlock", "ec2:CreateTags"}
+    assert "ec2:RunInstances" in asked[USER]
+    assert "ec2:PurchaseCapacityBlock" not in asked[USER]
+
+
+def test_iam_that_is_asked_too_fast_is_asked_again_after_a_pause() -> None:
+    """It is one for all Regions; only where it stays so is nothing known."""
+    throttled = iter([True, True, False])
+
+    def once_more(**request: Any) -> dict[str, Any]:
+        if next(throttled, False):
+            raise refused("Throttling", "Rate exceeded")
+        return simulated(**request)
+
+    door = FakeDoor(iam=FakeService(simulate_principal_policy=once_more))
+    rights = look(door, need_of()).rights["us-east-1"]
+    assert rights.no_simulation == ""
+    assert door.clock.sleeps == [2.0, 2.0]
+
+    def never(**_: Any) -> dict[str, Any]:
+        raise refused("Throttling", "Rate exceeded")
+
+    busy = FakeDoor(iam=FakeService(simulate_principal_policy=never))
+    assert "Throttling" in look(busy, need_of()).rights["us-east-1"].no_simulation
 
 
 def test_the_root_user_is_not_simulated() -> None:
