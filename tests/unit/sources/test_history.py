@@ -50,6 +50,8 @@ def test_asks_of_an_hour_add_up(history: History) -> None:
     assert (seen.hour, seen.asks, seen.with_offers, seen.refused, seen.answered) == (9, 4, 2, 1, 3)
     assert seen.cheapest == Money(Decimal("47.76"))
     assert (seen.first_at, seen.last_at) == (NOW, NOW + timedelta(minutes=9))
+    (row,) = history._db.execute("SELECT asks, with_offers, refused, cheapest, outcome FROM seen").fetchall()
+    assert tuple(row) == (4, 2, 1, 47_760_000, "throttled")
 
 
 def test_worlds_and_accounts_are_apart(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta
 from itertools import count
 from threading import Lock
@@ -284,6 +285,8 @@ def test_a_published_price_that_differs_is_told_with_its_gap() -> None:
     assert said.endswith("old: 16.7 % below the live offer, which counts")
     assert gap_note(read_offer(offering(UpfrontFee="1146.17"), query(), {}, NOW), START.date()) == ""
     assert gap_note(read_offer(offering(UpfrontFee="0"), query(), {}, NOW), START.date()) == ""
+    plan = replace(dear, way=Way.TRAINING_PLAN, instance_type="ml.p5.48xlarge")
+    assert gap_note(plan, START.date()) == "", "a block's price says nothing about a plan's"
 
 
 def test_without_a_login_there_are_verdicts_and_list_prices() -> None:
