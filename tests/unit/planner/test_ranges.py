@@ -148,6 +148,8 @@ def test_each_layer_of_a_profile_is_asked_beside_the_peak() -> None:
     asked = block_queries(wanted, (EAST,), NOW)
     assert [(q.count, q.duration_hours // 24) for q in asked] == [(8, 4), (2, 4), (6, 2)]
     assert asked[2].start_after == START + 2 * DAY - timedelta(seconds=1)
+    moving = replace(wanted, start=None, earliest_start=START)
+    assert [q.start_after for q in block_queries(moving, (EAST,), NOW)] == [START, START, START + 2 * DAY]
 
 
 @settings(deadline=None, max_examples=150)
@@ -200,16 +202,28 @@ def test_the_longest_that_the_budget_pays() -> None:
 
 
 def test_the_cheapest_for_a_usable_hour_compares_accelerators() -> None:
-    """8 GPUs for 100 an hour and 1 GPU for 10 an hour: what counts is one accelerator's hour."""
+    """Two days of 8 GPUs cost more than one day, and less for a GPU's hour; a dearer type stands last."""
     wanted = need(
-        goal=Goal.CHEAPEST, longest=None, count=1, duration=DAY, budget=None, instance_type="p5.48xlarge",
+        goal=Goal.CHEAPEST, longest=2 * DAY, count=1, duration=DAY, budget=None, instance_type="p5.48xlarge",
         alternatives=(TypeCount("p5.4xlarge", 8, 8),),
     )  # fmt: skip
-    large = block("1146.17", 1, count=1, instance_type="p5.48xlarge")
-    small = block("1100.00", 1, count=8, instance_type="p5.4xlarge")
-    plan = planned(wanted, large, small)
-    assert [c.offer.instance_type for c in plan.choices] == ["p5.4xlarge", "p5.48xlarge"]
-    assert "BEST   h200#1  capacity block, 8 x p5.4xlarge" in plan_text(plan, "AWS")
+    day = block("1146.17", 1, count=1, instance_type="p5.48xlarge")
+    days = block("2000.00", 2, count=1, instance_type="p5.48xlarge")
+    small = block("1300.00", 1, count=8, instance_type="p5.4xlarge")
+    plan = planned(wanted, small, day, days)
+    assert [c.offer for c in plan.choices] == [days, day, small]
+    assert "BEST   h200#1  capacity block, 2 days, 1 x p5.48xlarge" in plan_text(plan, "AWS")
+
+
+def test_a_way_fits_if_one_of_the_types_can_be_had_by_it() -> None:
+    """No block of g6e is sold, and p5 would do as well: blocks are asked, for p5 alone."""
+    wanted = need(instance_type="g6e.48xlarge", longest=None, alternatives=(TypeCount("p5.48xlarge", 2, 2),))
+    assert next(v.fits for v in verdicts(wanted, NOW) if v.way is Way.CAPACITY_BLOCK)
+    assert {q.instance_type for q in block_queries(wanted, (EAST,), NOW)} == {"p5.48xlarge"}
+    alone = replace(wanted, alternatives=())
+    why = next(v.why_not for v in verdicts(alone, NOW) if v.way is Way.CAPACITY_BLOCK)
+    assert why == "g6e.48xlarge is not sold in Capacity Blocks"
+    assert block_queries(alone, (EAST,), NOW) == ()
 
 
 def test_each_type_is_compared_with_its_own_rates() -> None:

@@ -100,6 +100,7 @@ def test_the_older_word_for_the_type_is_still_read() -> None:
     """`instance_type` of earlier files; a typed --type stands over it, as over accelerators."""
     assert read('instance_type = "p5.48xlarge"') == read('type = "p5.48xlarge"')
     assert read('instance_type = "p5.48xlarge"', type=["p4d.24xlarge"]).instance_type == "p4d.24xlarge"
+    assert read('type = "p5.48xlarge"\ncount = 2', type=["p4d.24xlarge"]).count == 2
     assert read('accelerators = "H100:8"', type="p4d.24xlarge").types[0].instance_type == "p4d.24xlarge"
 
 
