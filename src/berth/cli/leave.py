@@ -44,12 +44,18 @@ def leave(
 
 
 def _doubts(at: Counter) -> list[Doubt]:
-    """Orders in doubt. Nobody is asked about them here: `berth show` settles them."""
+    """Orders and extensions in doubt. Nobody is asked about them here: `berth show` settles them."""
     from berth.inventory.leaving import Doubt
     from berth.orders.reconcile import UNSETTLED
 
-    orders = (order for order in at.journal.orders(at.account) if order.state in UNSETTLED)
-    return [Doubt(str(order.key), order.state.value, order.spending) for order in orders]
+    orders = at.journal.orders(at.account)
+    doubts = [Doubt(str(one.key), one.state.value, one.spending) for one in orders if one.state in UNSETTLED]
+    return doubts + [
+        Doubt(str(order.key), f"{one.state.value} to be extended", one.spending(str(order.key)))
+        for order in orders
+        for one in order.extensions
+        if one.in_doubt
+    ]
 
 
 def _unused(at: Counter) -> dict[tuple[str, str], Money]:

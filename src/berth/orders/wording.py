@@ -151,7 +151,7 @@ def table(orders: Sequence[Order]) -> list[str]:
     rows += [
         (
             str(order.key),
-            order.state.value,
+            _state(order),
             f"{order.window.start:%Y-%m-%d %H:%M} to {order.window.end:%m-%d %H:%M}Z",
             str(order.held.fee if order.extended else order.attempt.fee),
         )
@@ -161,6 +161,12 @@ def table(orders: Sequence[Order]) -> list[str]:
     return [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
     ]
+
+
+def _state(order: Order) -> str:
+    """The order's state, and that of its extension where that is in doubt."""
+    doubts = [f", extension {one.state}" for one in order.extensions if one.in_doubt]
+    return order.state.value + "".join(doubts)
 
 
 def _next_of_plan(order: Order, seen: SeenReservation | None, now: datetime, endpoint: str | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -12,17 +13,19 @@ from typing import Any
 
 import pytest
 
-from berth.orders.extensions.extending import Extended, How, Till, extend
+from berth.orders.extensions.book import ExtensionBook
+from berth.orders.extensions.extending import Extended, How, Till, extend, propose
 from berth.orders.extensions.extension import ExtensionState
-from berth.orders.extensions.offers import ExtensionOffer
+from berth.orders.extensions.offers import Bounds, ExtensionOffer, cheapest
 from berth.orders.extensions.wish import Standing, Wish, nothing_to_do, read_wish, why_not
 from berth.orders.order import Approval, Order, OrderState
 from berth.orders.seen import SeenReservation
 from berth.orders.spending import Cap, Per, Rules
-from berth.orders.spending_gate import Gate
+from berth.orders.spending_gate import OPEN, Gate
 from berth.terms.instants import parse_instant
 from berth.terms.money import Money
 from berth.terms.outcomes import BerthError, ExitCode
+from berth.terms.window import Window
 
 from .conftest import SELLERS, World
 from .fake_aws import KEY, WINDOW, SimulatedCrash, client_error
@@ -116,8 +119,13 @@ def test_it_is_bought_once_and_known_afterwards(longer: Longer) -> None:
     assert paid.payment in {"payment-succeeded", "Completed"}
 
 
-@pytest.mark.parametrize(("fault", "lag_s"), [(None, 0), *((fault, 300) for fault in FAULTS)])
-@pytest.mark.parametrize("sells", sorted(FAKES))
+@pytest.mark.parametrize(
+    ("sells", "fault", "lag_s"),
+    [
+        ("blocks", None, 0), *(("blocks", fault, 300) for fault in FAULTS), ("plans", None, 0),
+        ("plans", "lost reply", 300), ("plans", "500 before", 300),
+    ],
+)  # fmt: skip
 def test_a_crash_at_every_effect(tmp_path: Path, sells: str, fault: str | None, lag_s: int) -> None:
     """Every effect of extending, before and after, under every fault of the paid call."""
     stop, crashed = 0, True
@@ -288,8 +296,9 @@ def test_nothing_is_bought_when_something_is_in_the_way(longer: Longer) -> None:
     for fault, code in (("gone", ExitCode.DECISION_NEEDED), ("no quota", ExitCode.QUOTA)):
         longer.aws.fault = fault
         assert refusal(longer.extend).exit_code is code
-    longer.aws.fees = {168: ["0.00"]}
-    assert "no fee" in refusal(longer.extend).message
+    for fee in ("0.00", "not a number"):
+        longer.aws.fees = {168: [fee]}
+        assert "unknown" in (said := refusal(longer.extend).message) or "no fee" in said
     assert longer.aws.ledger == []
     assert {one.state for one in longer.order.extensions} == {ExtensionState.REFUSED}
 
@@ -384,6 +393,60 @@ def test_the_rules_of_spending_are_asked_in_the_write_of_the_intent(longer: Long
     assert extend(desk, longer.till(), longer.order, BY_A_WEEK, None).how is How.BOUGHT
     booked = longer.world.journal.ledger().booked(None, KEY.mark)
     assert sorted(str(one.amount) for one in booked) == ["228.77 USD", "7,000.00 USD"]
+
+
+def test_an_implausible_fee_is_unknown_and_never_the_cheapest() -> None:
+    """Field fault 17: a fee at a tenth of the list rate is an add-on's price; the next one is taken."""
+    window = Window(WINDOW.end, WINDOW.end + WEEK)
+    odd, sound = (ExtensionOffer(fee, window, Money.parse(fee), WINDOW.start) for fee in ("56.45", "7000.00"))
+    bounds = Bounds(floor=Money.parse("5.50"), count=2)
+    assert cheapest([odd, sound], WINDOW.end, bounds) is sound
+    assert "counts as unknown" in refusal(lambda: cheapest([odd], WINDOW.end, bounds)).message
+    dollars = ExtensionOffer("d", window, Money.parse("9000 EUR"), WINDOW.start)
+    assert "cannot be compared" in refusal(lambda: cheapest([dollars, sound], WINDOW.end, bounds)).message
+
+
+def test_of_two_processes_one_intends(longer: Longer) -> None:
+    """Both past the question, one past the write of the intent; the other buys nothing."""
+    other = World(longer.world.place)
+    order, window = longer.order, Window(WINDOW.end, WINDOW.end + WEEK)
+    offer = ExtensionOffer("x", window, Money.parse("7000.00"), WINDOW.start)
+
+    def meanwhile(_: ExtensionOffer) -> None:
+        ExtensionBook(other.journal).intend(
+            propose(order, offer), offer, OPEN, intent_id="i", holder="p9", now=other.clock.now()
+        )
+
+    till = replace(longer.till(), agree=meanwhile)
+    ended = refusal(lambda: extend(longer.world.desk(), till, order, BY_A_WEEK, None))
+    assert "being extended already" in ended.message
+    assert longer.aws.calls == 0
+    other.journal.close()
+
+
+@pytest.mark.parametrize("seed", range(15))
+@pytest.mark.parametrize("sells", sorted(FAKES))
+def test_crashes_in_seeded_order(tmp_path: Path, sells: str, seed: int) -> None:
+    """Several crashes, faults, lags and clock moves in an order that the seed replays: paid once."""
+    chance = random.Random(seed)
+    longer = Longer(World(tmp_path / "journal.sqlite", SELLERS[sells]), sells)
+    world = longer.world
+    longer.aws.lag = timedelta(seconds=chance.randrange(0, 301))
+    for _ in range(chance.randrange(1, 7)):
+        longer.aws.fault = chance.choice(FAULTS)
+        world.stop_after(chance.randrange(1, 40))
+        try:
+            longer.extend()
+        except SimulatedCrash:
+            world.crash()
+        except BerthError:
+            pass
+        world.effects.stop_at = None
+        world.clock.advance(seconds=chance.choice([0, 5, 60, 299, 361, 600]))
+    longer.aws.fault = None
+    longer.until_known()
+    longer.books_equal_ledger()
+    world.journal.close()
 
 
 # -- wishes ----------------------------------------------------------------------------------------------

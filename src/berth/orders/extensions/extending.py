@@ -18,7 +18,7 @@ from berth.orders.desk import Desk
 from berth.orders.extensions.book import AlreadyExtending, ExtensionBook, what_is_extended
 from berth.orders.extensions.extension import Extension, ExtensionState
 from berth.orders.extensions.history import History
-from berth.orders.extensions.offers import GONE, ExtensionOffer, cheapest, same_again
+from berth.orders.extensions.offers import GONE, Bounds, ExtensionOffer, cheapest, same_again
 from berth.orders.extensions.settling import adopt_unknown, doubt, is_held, kept, settle_all
 from berth.orders.extensions.shops import ExtensionShop
 from berth.orders.extensions.wish import Standing, Wish, minute, nothing_to_do, why_not
@@ -29,6 +29,7 @@ from berth.orders.rows import tags_of_context
 from berth.orders.seen import Stage
 from berth.orders.sighting import trace_of
 from berth.orders.spending_gate import Proposal, check_spending, spend_of
+from berth.planner.cost import OfferCost, floor_from
 from berth.terms.durations import spoken
 from berth.terms.money import Money
 from berth.terms.outcomes import NOTHING_SPENT, BerthError, ExitCode, Spending
@@ -104,7 +105,8 @@ def extend(desk: Desk, till: Till, order: Order, wish: Wish, cap: Money | None) 
     refused = why_not(desk.clock.now(), look.at)
     if refused is not None:
         raise refused
-    offer = cheapest(_offers(desk, till.shop, wish, look.at.end), look.at.end, cap)
+    offers = _offers(desk, till.shop, wish, look.at.end)
+    offer = cheapest(offers, look.at.end, Bounds(cap, _floor(order), order.offer.count))
     till.agree(offer)
     proposal = propose(order, offer)
     check_spending(desk.gate, desk.journal.ledger(), proposal, desk.clock.now())
@@ -208,6 +210,13 @@ def _met(desk: Desk, shop: ExtensionShop, look: _Look, wish: Wish, before: set[i
         return Extended(look.order, How.FOUND, look.at.until, latest, says)
     how = How.ALREADY if look.at.extended else How.NOT_DUE
     return Extended(look.order, how, look.at.until, latest, says)
+
+
+def _floor(order: Order) -> Money | None:
+    """The least plausible price of one instance hour, from the on-demand rate that the plan compared with."""
+    cost = order.context.get("cost")
+    even = OfferCost.from_json(cost).break_even if cost else None
+    return floor_from(even.rate.hourly) if even is not None else None
 
 
 def _offers(desk: Desk, shop: ExtensionShop, wish: Wish, end: datetime) -> list[ExtensionOffer]:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from berth.planner.cost import known_or_none
+from berth.planner.offers import hours_of
 from berth.terms.instants import iso
 from berth.terms.money import Money
 from berth.terms.outcomes import BerthError, ExitCode
@@ -24,10 +26,20 @@ class ExtensionOffer:
     seen_at: datetime
 
 
-def cheapest(offers: Sequence[ExtensionOffer], end: datetime, cap: Money | None) -> ExtensionOffer:
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a fee is held against: `cap` (None: not bounded), and the least plausible price of an hour of all
+    `count` instances' worth each, `floor` (None: not known, so only zero is implausible)."""
+
+    cap: Money | None = None
+    floor: Money | None = None
+    count: int = 1
+
+
+def cheapest(offers: Sequence[ExtensionOffer], end: datetime, bounds: Bounds) -> ExtensionOffer:
     """The cheapest of the offers that begin at `end`, the present end; the longer of two that cost the same.
 
-    Only a fee that is known, over zero and within `cap` counts, and currencies are never compared. Raises
+    Only a fee that is known, plausible and within the cap counts, and currencies are never compared. Raises
     BerthError: no capacity when there is no offer, decision needed when none of them may be taken.
     """
     fitting = [offer for offer in offers if offer.window.start == end]
@@ -37,11 +49,14 @@ def cheapest(offers: Sequence[ExtensionOffer], end: datetime, cap: Money | None)
             "no extension of that length is on sale now",
             "try another length with --by, or again later: one can be bought until 1 hour before the end",
         )
-    priced = [(offer.fee, offer) for offer in fitting if offer.fee is not None and offer.fee.amount > 0]
+    priced = [(offer.fee, offer) for offer in fitting if offer.fee is not None and _plausible(offer, bounds)]
     if not priced:
+        shown = ", ".join(str(offer.fee) for offer in fitting if offer.fee is not None)
         raise BerthError(
-            ExitCode.DECISION_NEEDED, "AWS shows no fee for the extension, so it cannot be weighed"
-        )
+            ExitCode.DECISION_NEEDED,
+            f"{shown} is no price for the extension; it counts as unknown" if shown
+            else "AWS shows no fee for the extension, so it cannot be weighed",
+        )  # fmt: skip
     currencies = sorted({fee.currency for fee, _ in priced})
     if len(currencies) > 1:
         raise BerthError(
@@ -49,8 +64,17 @@ def cheapest(offers: Sequence[ExtensionOffer], end: datetime, cap: Money | None)
             f"the offers are in {' and '.join(currencies)}: these cannot be compared",
         )
     fee, offer = min(priced, key=lambda pair: (pair[0].amount, -pair[1].window.end.timestamp()))
-    check_cap(fee, cap)
+    check_cap(fee, bounds.cap)
     return offer
+
+
+def _plausible(offer: ExtensionOffer, bounds: Bounds) -> bool:
+    """Whether the fee can be a price: not zero, and over a tenth of what the hardware lists for."""
+    fee = offer.fee
+    if fee is None or fee.amount <= 0:
+        return False
+    hours = hours_of(offer.window.duration) * bounds.count
+    return known_or_none(Money(fee.amount / hours, fee.currency), bounds.floor) is not None
 
 
 def check_cap(fee: Money, cap: Money | None) -> None:

@@ -18,12 +18,13 @@ from berth.yard.errors import ServiceError
 from berth.yard.fleet.calendars import FleetCalendars
 from berth.yard.fleet.fleet import Fleet
 from berth.yard.fleet.pools import Pool
-from berth.yard.market.block_rules import DURATIONS_HOURS
+from berth.yard.market.block_rules import DURATIONS_HOURS, reclaim_before_end
 
 EARLIEST_BEFORE_END = timedelta(days=56)
 LATEST_BEFORE_END = timedelta(hours=1)
 PAID_BEFORE_END = timedelta(minutes=35)
 PAID_WITHIN = timedelta(hours=12)
+_FIVE_MINUTES = timedelta(minutes=5)
 # "1-day increments up to 14 days, 7-day increments up to 182 days": the durations of blocks, also for plans.
 EXTENSION_HOURS = DURATIONS_HOURS
 HOURS_MAX = EXTENSION_HOURS[-1]
@@ -74,25 +75,25 @@ def why_not_now(end: datetime, now: datetime, unpaid: bool) -> str | None:
     return None
 
 
-def payment_deadline(bought_at: datetime, old_end: datetime) -> datetime:
-    """When the fee must be there: 12 hours after the purchase or 35 minutes before the present end."""
-    return min(bought_at + PAID_WITHIN, old_end - PAID_BEFORE_END)
+def payment_deadline(bought_at: datetime, old_end: datetime, unit: int = 1) -> datetime:
+    """When the fee must be there: 12 hours after the purchase or 35 minutes before the present end.
+
+    That is 5 minutes before AWS begins to take instances back; of a pool that is sold by `unit` hosts
+    (UltraServers) they go at 60 minutes, so there it is 65 (inferred).
+    """
+    before_end = max(PAID_BEFORE_END, reclaim_before_end(unit) + _FIVE_MINUTES)
+    return min(bought_at + PAID_WITHIN, old_end - before_end)
 
 
 def pays_at(
-    bought_at: datetime, old_end: datetime, shortest: timedelta, longest: timedelta | None, draw: float
+    bought_at: datetime, deadline: datetime, shortest: timedelta, longest: timedelta | None, draw: float
 ) -> datetime:
     """When a payment arrives: `draw` of [0, 1) between the delays, never past the deadline.
 
     `longest` None (or under `shortest`) = always after `shortest`.
     """
     spread = max(timedelta(0), longest - shortest) if longest is not None else timedelta(0)
-    return min(bought_at + shortest + spread * draw, payment_deadline(bought_at, old_end))
-
-
-def payable(now: datetime, old_end: datetime, payment_delay: timedelta) -> bool:
-    """Whether an extension bought at `now` is paid in time."""
-    return now + payment_delay <= payment_deadline(now, old_end)
+    return min(bought_at + shortest + spread * draw, deadline)
 
 
 def on_sale(
@@ -103,7 +104,8 @@ def on_sale(
     Hosts are bound when a window starts, never before, so an extension needs a count and not the same hosts.
     """
     fits = calendars.fits(extended.pool, extended.face, window, extended.count)
-    return fits and payable(now, window.start, fleet.payment_delay)
+    in_time = now + fleet.payment_delay <= payment_deadline(now, window.start, extended.pool.unit)
+    return fits and in_time
 
 
 def too_old(terms: ExtensionTerms, now: datetime, fleet: Fleet) -> bool:

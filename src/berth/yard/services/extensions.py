@@ -16,7 +16,7 @@ from berth.yard.faults import FaultKind
 from berth.yard.lifecycle.moves import States, move
 from berth.yard.lifecycle.timers import Rank
 from berth.yard.market.bookings import book, unbook
-from berth.yard.market.extension_rules import Extended, ExtensionTerms, pays_at
+from berth.yard.market.extension_rules import Extended, ExtensionTerms, payment_deadline, pays_at
 from berth.yard.services.lag import horizon_us
 from berth.yard.services.operation import Call
 from berth.yard.store.transaction import Reading, Row, Transaction
@@ -92,7 +92,11 @@ def take_extension(
         account_id=parent["account_id"], region=parent["region"], to_state=kind.first,
     )  # fmt: skip
     due = pays_at(
-        tx.now, terms.old_end, yard.fleet.payment_delay, yard.fleet.blocks.payment_delay_max, _draw(arn)
+        tx.now,
+        payment_deadline(tx.now, terms.old_end, extended.pool.unit),
+        yard.fleet.payment_delay,
+        yard.fleet.blocks.payment_delay_max,
+        _draw(arn),
     )
     fails = yard.faults.take(FaultKind.PAYMENT_FAILURE, kind.operation, parent["account_id"])
     tx.timer(due, kind.timer if fails is None else f"{kind.timer}-failure", arn, Rank.PAYMENT)
