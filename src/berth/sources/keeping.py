@@ -25,6 +25,10 @@ class Memory(Protocol):
         """How many seconds ago each search that a bucket counts was sent to the Region."""
         ...
 
+    def by_hour(self, instance_type: str) -> tuple[HourSeen, ...]:
+        """What the account's own asks saw of the type by hour of the day; () where nothing is kept."""
+        ...
+
     def keep(self, answer: PlaceAnswer, sent: Mapping[str, int]) -> None:
         """Keep an answer; `sent` counts the searches that each Region was sent since its pacer was made."""
         ...
@@ -38,6 +42,10 @@ class NoMemory:
     """Keeps nothing."""
 
     def sent_ago(self, region: str) -> tuple[float, ...]:
+        """Nothing is known."""
+        return ()
+
+    def by_hour(self, instance_type: str) -> tuple[HourSeen, ...]:
         """Nothing is known."""
         return ()
 

@@ -26,6 +26,7 @@ from berth.sources.owned import owned_plans, owned_reservations
 from berth.sources.pacing import BLOCK_SEARCH, Pacer, ScaledClock
 from berth.sources.pricing import HOME
 from berth.sources.published import gap_note
+from berth.sources.quiet_hours import quieter
 from berth.sources.sagemaker_prices import sagemaker_rates
 from berth.sources.spot import spot_rates
 from berth.sources.spot_scores import spot_scores
@@ -284,8 +285,17 @@ class _Survey:
         named = [replace(rate, instance_type=self._name(rate)) for rate in self.rates]
         self.memory.end(self._sent(), named, self.door.clock.now())
         made = self._plan((*self.answers, *self._unheard()), (*self.owned, *self._unread()))
-        gap = gap_note(made.best.offer, made.made_at.date()) if made.best is not None else ""
-        return replace(made, notes=(*made.notes, gap)) if gap else made
+        return replace(made, notes=(*made.notes, *self._about(made)))
+
+    def _about(self, made: Plan) -> Iterator[str]:
+        """What is known only once all was heard."""
+        if old := sweep.age_note(made.answers, made.made_at):
+            yield old
+        if made.best is not None:
+            if gap := gap_note(made.best.offer, made.made_at.date()):
+                yield gap
+        elif seen := self.memory.by_hour(self.need.instance_type):
+            yield quieter(seen)
 
     def _name(self, rate: HourlyRate) -> str:
         return rate.instance_type or self.need.instance_type

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
-from berth.planner.offers import Query
+from berth.planner.offers import PlaceAnswer, PlaceOutcome, Query
 from berth.sources.pacing import BLOCK_SEARCH
 from berth.terms.ways import Way
 
@@ -14,6 +15,9 @@ CALL_S = 0.15
 """What one call takes until it is measured: a round trip to a Region on another continent."""
 WORTH_SAYING_S = 5.0
 """A sweep that takes longer is announced before it starts, and tells how far it is."""
+
+OLD = timedelta(minutes=5)
+"""An answer that is older than this is told with its age."""
 
 Lane = tuple[Way, str]
 """One way in one Region: its questions are asked one after another."""
@@ -64,6 +68,16 @@ def sweep_seconds(queries: Iterable[Query], *, call_s: float = CALL_S) -> float:
     return max(
         (lane_seconds(way, len(asked), call_s=call_s) for (way, _), asked in lanes.items()), default=0.0
     )
+
+
+def age_note(answers: Iterable[PlaceAnswer], now: datetime) -> str:
+    """How old the oldest answer is, where that is worth a sentence: a sweep may take a quarter of an hour."""
+    heard = [answer for answer in answers if answer.outcome is not PlaceOutcome.NOT_ASKED]
+    oldest = min(heard, key=lambda answer: (answer.seen_at, answer.region), default=None)
+    if oldest is None or now - oldest.seen_at < OLD:
+        return ""
+    age = spoken_s((now - oldest.seen_at).total_seconds())
+    return f"the oldest answer ({oldest.region}) is {age} old; berth buy asks again before it pays"
 
 
 @dataclass(frozen=True, slots=True)

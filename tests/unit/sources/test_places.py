@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 from itertools import count
+from pathlib import Path
 from threading import Lock
 from typing import Any, cast
 
@@ -19,13 +20,14 @@ from berth.planner.offers import PlaceOutcome, Query
 from berth.planner.plan import Plan
 from berth.planner.wording import plan_text
 from berth.sources.capacity_blocks import LIMIT_WAIT_S, TOO_FAST_OR_NO_QUOTA, RegionSearch, read_offer
+from berth.sources.keeping import Kept
 from berth.sources.listings import is_ultraserver, listing
 from berth.sources.offline import plan_offline
 from berth.sources.published import gap_note
 from berth.sources.spot import spot_rates
 from berth.sources.spot_scores import spot_scores
 from berth.sources.survey import Listener, survey
-from berth.sources.sweep import Progress
+from berth.sources.sweep import Progress, age_note
 from berth.sources.training_plans import search_offers
 from berth.sources.zone_types import without_local_zones
 from berth.terms.outcomes import BerthError, ExitCode
@@ -308,3 +310,25 @@ def test_spot_falls_back_to_what_was_seen_when_nobody_answers() -> None:
     empty = FakeService(describe_spot_price_history=lambda **_: {"SpotPriceHistory": []})
     (unknown,) = spot_rates(empty, "p5.48xlarge", "Linux/UNIX", "us-east-1", NOW)
     assert unknown.hourly is None
+
+
+def test_where_nothing_is_on_sale_ones_own_hours_are_told(tmp_path: Path) -> None:
+    """By one's own asks alone: here two, so quieter hours are unknown; without a history nothing is said."""
+    door = FakeDoor(lambda region: {"CapacityBlockOfferings": []})
+    kept = Kept(tmp_path / "h.sqlite", "aws", "1", clock=FakeClock(), warn=lambda text: None)
+    nobody = survey(cast(Door, door), need(), Listener())
+    assert not any("quieter" in note for note in nobody.notes)
+    plan = survey(cast(Door, door), need(), Listener(), memory=kept)
+    assert any(note.startswith("quieter hours: unknown.") for note in plan.notes)
+    kept.close()
+
+
+def test_old_answers_are_told_with_their_age() -> None:
+    """A sweep of a quarter of an hour: its first answer is that old when the plan is made."""
+    first = replace(ask(FakeClock(), on_sale(offering())), seen_at=NOW)
+    last = replace(first, region="us-west-2", seen_at=NOW + timedelta(minutes=15))
+    missing = replace(first, region="sa-east-1", outcome=PlaceOutcome.NOT_ASKED, offers=())
+    said = age_note([last, first, missing], NOW + timedelta(minutes=16))
+    assert said == "the oldest answer (us-east-1) is 16 min old; berth buy asks again before it pays"
+    assert age_note([last], NOW + timedelta(minutes=16)) == ""
+    assert age_note([missing], NOW + timedelta(days=1)) == ""
