@@ -13,6 +13,7 @@ from berth.cli.guide import guide
 from berth.cli.needs import TypedNeed, typed_need
 from berth.cli.options import Json, NeedFile, Profile
 from berth.cli.output import Output
+from berth.cli.plan_faces import Faces, read_faces
 from berth.cli.who import enter
 from berth.terms.outcomes import BerthError, ExitCode
 
@@ -74,6 +75,14 @@ def plan(
         bool, typer.Option("--guide", help="Be asked, question by question; writes the need file.")
     ] = False,
     ways: Annotated[bool, typer.Option("--ways", help="Show every way's rules, sources and terms.")] = False,
+    offers: Annotated[
+        bool, typer.Option("--offers", help="Show every offer seen, with its whole id.")
+    ] = False,
+    compare: Annotated[bool, typer.Option("--compare", help="Show the six ways side by side.")] = False,
+    rows: Annotated[bool, typer.Option("--csv", help="Answer with rows for a spreadsheet instead.")] = False,
+    plot: Annotated[
+        Text, typer.Option("--plot", metavar="FILE", help="Draw cost over use: a .svg or .png file.")
+    ] = None,
     profile: Profile = None,
     as_json: Json = False,
 ) -> int:
@@ -81,6 +90,7 @@ def plan(
     output = Output(as_json=as_json)
     if guided:
         return guide(output, need)
+    faces = read_faces(ways=ways, offers=offers, compare=compare, rows=rows, plot=plot, as_json=as_json)
     typed = typed_need(
         need,
         {
@@ -94,7 +104,7 @@ def plan(
         },
         part,
     )  # fmt: skip
-    asking = Asking(profile, local_zones=_local_zones(zones), ways=ways)
+    asking = Asking(profile, local_zones=_local_zones(zones), faces=faces)
     if wait_until is not None:
         return _wait(output, typed, asking, (wait_until, max_total or "", tuple(notify or ())))
     if max_total or notify:
@@ -104,9 +114,9 @@ def plan(
     except BerthError as problem:
         from berth.cli.plan_offline import answer_offline
 
-        raise answer_offline(output, typed, problem, ways=ways) from None
+        raise answer_offline(output, typed, problem, faces) from None
     made = plan_need(output, door, opened, local_zones=asking.local_zones)
-    _show(output, door, made, ways=ways)
+    faces.show(output, door.identity.header(), made)
     return _end(made)
 
 
@@ -116,7 +126,7 @@ class Asking:
 
     profile: str | None
     local_zones: bool
-    ways: bool
+    faces: Faces
 
 
 def _local_zones(zones: str) -> bool:
@@ -138,17 +148,10 @@ def _wait(
     )  # fmt: skip
     if waited is None:
         return ExitCode.DONE
-    _show(output, door, waited.plan, ways=asking.ways)
+    asking.faces.show(output, door.identity.header(), waited.plan)
     if waited.found is None and waited.plan.reuse is None:
         raise why_nothing(waited.plan) if hopeless(waited.plan) else not_found(waited, wish)
     return ExitCode.DONE
-
-
-def _show(output: Output, door: Door, made: Plan, *, ways: bool) -> None:
-    output.document(made.to_json())
-    if output.as_json:
-        output.talk(door.identity.header())
-    output.answer(_text(door, made, ways=ways))
 
 
 def opened_for(output: Output, typed: TypedNeed, *, profile: str | None) -> tuple[Door, Need]:
@@ -182,13 +185,6 @@ def remember_plan(door: Door, need: Need, made: Plan) -> None:
         place = journal_place(os.environ)
     with journal_trouble(place), closing(open_journal(place, door.identity.realm)) as journal:
         journal.remember_plan(door.identity.account, need.name, made.to_json(), made.made_at)
-
-
-def _text(door: Door, made: Plan, *, ways: bool) -> str:
-    from berth.planner.wording import plan_text, terms_text
-
-    text = plan_text(made, door.identity.header())
-    return f"{text}\n\n{terms_text(made.verdicts)}" if ways else text
 
 
 def _end(made: Plan) -> int:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from berth.cli.needs import TypedNeed
 from berth.cli.output import Output
+from berth.cli.plan_faces import Faces
 from berth.terms.outcomes import BerthError, ExitCode
 
 if TYPE_CHECKING:
@@ -19,21 +20,15 @@ HEADER = (
 )
 
 
-def answer_offline(output: Output, typed: TypedNeed, problem: BerthError, *, ways: bool) -> BerthError:
+def answer_offline(output: Output, typed: TypedNeed, problem: BerthError, faces: Faces) -> BerthError:
     """Print what can be said without a login; the error with which the command ends.
 
     Only for AWS, and only where the login is what is missing: else it is `problem` itself.
     """
-    from berth.planner.wording import plan_text, terms_text
-
     made = _plan(typed) if problem.exit_code is ExitCode.CREDENTIALS else None
     if made is None:
         return problem
-    output.document({**made.to_json(), "live": False})
-    if output.as_json:
-        output.talk(HEADER)
-    text = plan_text(made, HEADER)
-    output.answer(f"{text}\n\n{terms_text(made.verdicts)}" if ways else text)
+    faces.show(output, HEADER, made, live=False)
     return BerthError(
         ExitCode.CREDENTIALS, f"the plan above is not live: {problem.message}", problem.next_step
     )

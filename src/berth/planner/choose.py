@@ -20,6 +20,8 @@ from berth.planner.cost import (
     pay_as_you_go,
 )
 from berth.planner.fit import misfits
+from berth.planner.framework.advice import advice
+from berth.planner.framework.case import Case
 from berth.planner.need import Goal, Need
 from berth.planner.offers import Offer, PlaceAnswer, PlaceOutcome, Query, reclaim_before_end
 from berth.planner.owned import OwnedAnswer, blocks_owned, owned_choices
@@ -84,6 +86,7 @@ def make_plan(
         owned=owned_choices(has, need, now),
         unread=tuple(f"{a.region} {a.way}: {a.trouble}" for a in has if a.trouble),
         notes=tuple(sorted(notes)),
+        steps=advice(Case(need, instance_type(need.instance_type), now, blocks_owned(has)), may),
     )
 
 
@@ -225,8 +228,7 @@ def _reasons(need: Need, judged: Sequence[WayVerdict], *, best: bool) -> tuple[s
     if need.start is not None:
         fixed = f"the start is fixed, and of the ways that can {holds} only {what} promises it"
         return (*goal, f"{fixed} (on-demand may say no on the day)")
-    moves = "the start may move, so on-demand can be tried first and costs nothing while it says no"
-    return (*goal, f"of the ways that can {holds} only {what} promises a time; {moves}")
+    return (*goal, f"of the ways that can {holds} only {what} promises a time")
 
 
 _GOALS = {

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from berth.planner.cost import OfferCost, PayAsYouGo
+from berth.planner.framework.advice import Step
 from berth.planner.need import Need
 from berth.planner.offers import Offer, PlaceAnswer
 from berth.planner.owned import OwnedChoice
@@ -84,6 +85,7 @@ class Plan:
     least one place did not answer in full, so that a better offer may exist. `owned` is what the account has
     of the need's type, what covers the need first; `unread` says, place by place, what could not be read of
     it: there may be more. `notes` are sentences beside the offers: what was not asked, and why.
+    `steps` say which way to try first, and what after it.
     """
 
     need: Need
@@ -99,6 +101,7 @@ class Plan:
     owned: tuple[OwnedChoice, ...] = ()
     unread: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    steps: tuple[Step, ...] = ()
 
     @property
     def best(self) -> Choice | None:
@@ -131,6 +134,7 @@ class Plan:
             "owned": [o.to_json() for o in self.owned],
             "unread": list(self.unread),
             "notes": list(self.notes),
+            "steps": [step.to_json() for step in self.steps],
         }
 
     @classmethod
@@ -153,4 +157,5 @@ class Plan:
             owned=tuple(OwnedChoice.from_json(o) for o in value.get("owned", ())),
             unread=tuple(value.get("unread", ())),
             notes=tuple(value.get("notes", ())),
+            steps=tuple(Step.from_json(s) for s in value.get("steps", ())),
         )

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 from berth.planner.choose import doubtful_regions, places_asked, unanswered
 from berth.planner.cost import BreakEven
+from berth.planner.costs.wording import cost_lines
 from berth.planner.framework.limits import SEVERAL_BLOCKS
+from berth.planner.framework.wording import try_lines
 from berth.planner.lengths import length_lines
 from berth.planner.need import Need
 from berth.planner.need_words import beside_text, need_text, when
@@ -49,12 +51,13 @@ def plan_text(plan: Plan, header: str) -> str:
     best = plan.best
     if plan.reuse is not None:
         lines += _reuse_lines(plan.reuse)
-    lines += _best_lines(plan, best) if best else _nothing_lines(plan)
+    lines += [*_best_lines(plan, best), *cost_lines(plan, best)] if best else _nothing_lines(plan)
     lines += table(plan)
     lines += length_lines(plan, currency_of(plan))
     lines += _several_lines(plan.verdicts)
     lines += _beside_lines(plan)
     lines += _no_lines(plan.verdicts)
+    lines += try_lines(plan.steps, best.offer.way if best else None)
     if best is not None:
         lines += _terms_lines(plan.verdicts)
         lines += _spot_lines(plan, best)
@@ -309,24 +312,6 @@ def _terms_lines(verdicts: Sequence[WayVerdict]) -> list[str]:
     shape = "   {:<15}{:<11}{:<11}{:<17}{:<9}{}"
     rows = [(label(v.way), *_SHORT_TERMS[v.way]) for v in verdicts if v.fits]
     return [shape.format(*row) for row in (("", "LAUNCHES", "BUYS", "PAID", "CANCEL", "ENDS"), *rows)]
-
-
-def terms_text(verdicts: Sequence[WayVerdict]) -> str:
-    """Every way in full: verdict, rules with their sources, and its terms. For `berth plan --ways`."""
-    lines: list[str] = []
-    for verdict in verdicts:
-        lines.append(f"{'FITS' if verdict.fits else 'NO':<7}{verdict.way.value}")
-        for reason in verdict.reasons:
-            word = "  but" if reason.against else "  and"
-            lines += hung(f"{reason.sentence} ({reason.rule}; {reason.source})", word)
-        terms = verdict.terms
-        told = (
-            ("launch", terms.who_launches), ("buys", terms.who_buys), ("paid", terms.when_paid),
-            ("cancel", terms.can_cancel), ("end", terms.at_the_end),
-        )  # fmt: skip
-        for word, sentence in told:
-            lines += wrapped(f"  {word:<8}{sentence}", hang=10)
-    return "\n".join(lines)
 
 
 # -- what to do next ---------------------------------------------------------------------------------------

@@ -256,18 +256,22 @@ Asked  INCOMPLETE, 2 of 3 regions searched: us-east-1 no quota (quota
 
 BEST   p5en-1207#1  capacity block  $15,157.92 up front, no refund, no cancel
   id   cb-0123456789abcdef0
-  why  of the ways that can hold instances only a block promises a time; the
-       start may move, so on-demand can be tried first and costs nothing while
-       it says no
+  why  of the ways that can hold instances only a block promises a time
   cost IT SAVES NOTHING: 63.158/h against 63.296/h on demand [1]. Used to the
        last usable minute it costs $30.18 MORE than on-demand. You buy the date.
   care AWS takes the instances from 11:00Z, 30 min before the paid end.
+  use  0 h ▁▁▁▂▂▂▃▃▃▄▄▄▅▅▅▆▆▆▇▇▇███ 119:30  on-demand: 0 to $15,127.74
+  more a day more costs $3,031.59
 #  WAY            ZONE ID   WINDOW UTC              USABLE     TOTAL USD  /GPU-H
 1  capacity-block use2-az1  7 Dec 11:30-12 Dec 11:30 119:30    15,157.92   7.928
 2  capacity-block use2-az1  7 Dec 11:30-16 Dec 11:30 215:30    27,284.26   7.913
 -  on-demand      us-east-2 on the day, no promise  119:30 15,127.74 [1]   7.912
 -  spot           use2-az1  may end on 2 min notice 119:30  6,496.98 [2]   3.398
 NO sagemaker-od, training-plan   SageMaker only, gives no instances of your own
+TRY    1 on-demand: the start may move, and it costs nothing while it says no
+       2 capacity-block: promises it, if on-demand goes on saying no
+       3 other Regions, beside the 3 that you name
+       4 quieter hours: nobody publishes them; your own are in `berth history`
                   LAUNCHES   BUYS       PAID             CANCEL   ENDS
    on-demand      you        nobody     by the second    any time may be lost
    spot           you        nobody     by the second    any time 2 min notice

@@ -9,8 +9,9 @@ from typing import Any
 
 from berth.planner.choose import make_plan
 from berth.planner.cost import HourlyRate
+from berth.planner.framework.wording import terms_text
 from berth.planner.offers import PlaceOutcome
-from berth.planner.wording import plan_text, terms_text
+from berth.planner.wording import plan_text
 from berth.terms.ways import Target, Way
 
 HEADER = """\
@@ -29,6 +30,7 @@ BEST   eval-1#1  training plan  $228.77 now, no refund, no cancel
   pays from 8 h 02 min of serving: 34 % of the 23 h 30 min you can use
   care endpoint can be created only once Active: start-up eats paid time.
        AWS takes the instance from 11:00Z, 30 min before the paid end.
+  use  0 h ▁▁▂▂▂▃▃▃▄▄▄▅▅▅▆▆▆▇▇▇████ 23:30  on-demand: 0 to $669.68
 #  WAY            PLACE     WINDOW UTC              USABLE     TOTAL USD  /ACC-H
 1  training-plan  use1-az6  Wed 2 11:30-Thu 3 11:30  23:30        228.77   0.608
 -  sagemaker-od   us-east-1 on the day, no promise   23:30    669.68 [1]   1.781

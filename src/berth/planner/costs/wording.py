@@ -9,7 +9,7 @@ from berth.planner.costs.breakdown import Breakdown, Share, breakdown
 from berth.planner.costs.curves import Curves, Line, curves, sparkline
 from berth.planner.costs.published import gap
 from berth.planner.costs.what_if import ExtendLater, Longer, extend_later, longer_ones
-from berth.planner.phrases import WIDTH, amount, hours_minutes, hung, length, money_text, rate_text
+from berth.planner.phrases import WIDTH, hours_minutes, hung, length, money_text, rate_text
 from berth.planner.plan import Choice, Plan
 from berth.terms.durations import clock_hours
 from berth.terms.ways import Way
@@ -52,7 +52,8 @@ def _parts_lines(plan: Plan, choice: Choice) -> list[str]:
     if parts is None:
         return []
     told = [f"{money_text(share.money)} {what}" for share, what in _shares(parts)]
-    lines = hung(", ".join(told), "   of") if told else []
+    # What AWS takes back stands among the cares already; alone it is no news.
+    lines = hung(", ".join(told), "   of") if len(told) > 1 else []
     if parts.per_used_hour is not None:
         lines += hung(
             f"so an hour of use costs {rate_text(parts.per_used_hour)} an instance{_per_chip(parts)}"
@@ -81,14 +82,8 @@ def _per_chip(parts: Breakdown) -> str:
 
 
 def _more_lines(longer: tuple[Longer, ...]) -> list[str]:
-    if not longer:
-        return []
-    told = [
-        f"{length(one.choice.offer.paid_time)} +{amount(one.extra, one.extra.currency)}" for one in longer
-    ]
-    first = longer[0]
-    head = f"a day more costs {money_text(first.a_day)}"
-    return hung(f"{head}: {', '.join(told)}" if len(longer) > 1 else head, "  more")
+    """The totals of the other lengths stand below the table; this is what a day makes."""
+    return hung(f"a day more costs {money_text(longer[0].a_day)}", "  more") if longer else []
 
 
 def _later_lines(later: ExtendLater | None) -> list[str]:

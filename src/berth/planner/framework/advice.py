@@ -119,7 +119,7 @@ def _may_wait(case: Case, fits: Set[Way]) -> str | None:
     if _must_be_promised(case):
         return None
     why = "the start may move" if case.need.start is None else "it can be tried again"
-    return f"{why}: on-demand first, it costs nothing while it says no"
+    return f"{why}, and it costs nothing while it says no"
 
 
 def _is_fixed(case: Case, fits: Set[Way]) -> str | None:
@@ -130,7 +130,7 @@ def _is_fixed(case: Case, fits: Set[Way]) -> str | None:
 
 
 def _still_refused(case: Case, fits: Set[Way]) -> str | None:
-    return None if _must_be_promised(case) else "where on-demand goes on saying no, this promises it"
+    return None if _must_be_promised(case) else "promises it, if on-demand goes on saying no"
 
 
 def _from_a_date(case: Case, fits: Set[Way]) -> str | None:
@@ -158,13 +158,13 @@ def _elsewhere(case: Case, fits: Set[Way]) -> str | None:
     if not fits or case.need.zone_ids:
         return None
     places = len(case.need.regions)
-    return f"{'one Region is' if places == 1 else f'{places} Regions are'} named: other Regions come next"
+    return f"other Regions, beside the {'one' if places == 1 else places} that you name"
 
 
 def _at_other_hours(case: Case, fits: Set[Way]) -> str | None:
     if not fits & set(_ON_DEMAND) or _must_be_promised(case):
         return None
-    return "quieter hours are not known before you have asked at several: nobody publishes them"
+    return "quieter hours: nobody publishes them; your own are in `berth history`"
 
 
 def _too_late(case: Case, fits: Set[Way]) -> str | None:
