@@ -74,23 +74,30 @@ class Grid:
         """The length of each row in microseconds."""
         return self.ends - self.starts
 
+    def only(self, keep: NDArray[np.bool_]) -> Grid:
+        """The grid with a part of its offers."""
+        kept = np.flatnonzero(keep)
+        place = np.full(len(self.offers), -1)
+        place[kept] = np.arange(len(kept))
+        seats = ((place[room.members], room.most) for room in self.rooms)
+        return replace(
+            self,
+            offers=tuple(self.offers[j] for j in kept),
+            first=self.first[kept],
+            last=self.last[kept],
+            size=self.size[kept],
+            most=self.most[kept],
+            cost=self.cost[kept],
+            rooms=tuple(Room(members[members >= 0], most) for members, most in seats if (members >= 0).any()),
+        )
+
 
 def grid_of(wish: Wish, supply: Supply, extra_edges: Iterable[int] = ()) -> Grid:
     """The grid of a wish that is fixed in time, without the offers that cannot help."""
     candidates = _undoubled(supply, sorted(supply.candidates, key=order_of))
     grid = _built(demands(wish), candidates, supply, tuple(extra_edges))
-    kept = np.flatnonzero(_can_help(grid))
-    offers = tuple(grid.offers[j] for j in kept)
-    return replace(
-        grid,
-        offers=offers,
-        first=grid.first[kept],
-        last=grid.last[kept],
-        size=grid.size[kept],
-        most=grid.most[kept],
-        cost=grid.cost[kept],
-        rooms=tuple(_rooms(offers, supply)),
-    )
+    useful = grid.only(_can_help(grid))
+    return replace(useful, rooms=tuple(_rooms(useful.offers, supply)))
 
 
 def order_of(candidate: Candidate) -> tuple[object, ...]:
@@ -197,9 +204,7 @@ def _built(
         need=need,
         starts=np.array([row[0].start for row in rows], dtype=np.int64),
         ends=np.array([row[-1].end for row in rows], dtype=np.int64),
-        meters=tuple(
-            column for i, n in enumerate(need) for column in _columns(i, shortage[i, : n + 1], penalty)
-        ),
+        meters=columns_of(shortage, need, penalty),
         rooms=(),
         shortage=shortage,
         unit=unit,
@@ -296,6 +301,11 @@ def _ladder(meters: Iterable[Meter], demand: Demand) -> Iterator[tuple[float, in
         if room > 0:
             yield float(meter.hourly.amount), room
             left -= room
+
+
+def columns_of(shortage: Floats, need: Ints, penalty: float) -> tuple[MeterColumn, ...]:
+    """The metered hours of all rows as columns of one price each, row by row, cheapest first."""
+    return tuple(column for i, n in enumerate(need) for column in _columns(i, shortage[i, : n + 1], penalty))
 
 
 def _columns(row: int, costs: Floats, penalty: float) -> Iterator[MeterColumn]:

@@ -39,12 +39,15 @@ class Solved:
     """An answer of the solver. `bound` is proven: nothing costs less (in the grid's unit).
 
     `steps` holds the steps of each offer, with fractions where the linear program has them; None when there
-    is no answer. `running` holds the rows in which work that may pause runs; None for work that may not.
+    is no answer. `reduced` are reduced costs: taking a step of an offer makes it dearer than `bound` by
+    that much at least. `running` holds the rows in which work that may pause runs; None for work that may
+    not.
     """
 
     status: Status
     bound: float
     steps: Floats | None = None
+    reduced: Floats | None = None
     running: Ints | None = None
     nodes: int = 0
 
@@ -65,7 +68,8 @@ def solve_linear(grid: Grid, pausing: Pausing | None = None) -> Solved:
     steps = np.array(solver.getSolution().col_value)[: len(grid.offers)]
     whole = pausing is None and bool(np.abs(steps - np.round(steps)).max(initial=0.0) < _WHOLE)
     value = float(solver.getInfo().objective_function_value)
-    return Solved(Status.OPTIMAL if whole else Status.BOUNDED, value, steps)
+    reduced = np.array(solver.getSolution().col_dual)[: len(grid.offers)]
+    return Solved(Status.OPTIMAL if whole else Status.BOUNDED, value, steps, reduced)
 
 
 def solve_whole(grid: Grid, start: Ints | None, nodes: int, pausing: Pausing | None = None) -> Solved:
@@ -90,6 +94,7 @@ def solve_whole(grid: Grid, start: Ints | None, nodes: int, pausing: Pausing | N
         Status.OPTIMAL if proven and found else Status.BOUNDED,
         max(float(info.mip_dual_bound), 0.0),
         None if values is None else np.round(values[: len(grid.offers)]),
+        None,
         None if values is None or pausing is None else _running(grid, values),
         int(info.mip_node_count),
     )

@@ -190,11 +190,14 @@ class _Run:
         if self.limits.nodes == 0 or (rounded is not None and _met(rounded, board)):
             return rounded, linear.bound
         start = start if rounded is not None else None
-        solved = solve_whole(board.grid, start, self.limits.nodes, board.pausing)
+        grid = _worth_a_look(board, rounded, start)
+        kept = None if start is None else start[_kept(board.grid, grid)]
+        solved = solve_whole(grid, kept, self.limits.nodes, board.pausing)
         self.nodes += solved.nodes
         if solved.status is Status.IMPOSSIBLE:
             return None, float("inf")
-        better = self._found(board, solved.steps, solved.running) if solved.steps is not None else None
+        steps = None if solved.steps is None else _all_steps(board.grid, grid, solved.steps)
+        better = self._found(board, steps, solved.running) if steps is not None else None
         best = min(
             (f for f in (rounded, better) if f is not None), key=lambda f: f.reckoning.cost, default=None
         )
@@ -245,6 +248,33 @@ class _Run:
 
 
 _MICRO = timedelta(microseconds=1)
+
+
+def _worth_a_look(board: _Board, rounded: _Found | None, start: Ints | None) -> Grid:
+    """The grid without the offers that no choice as cheap as the rounded one can hold, by their reduced
+    costs.
+    """
+    reduced = board.linear.reduced
+    if rounded is None or start is None or reduced is None:
+        return board.grid
+    room = float(rounded.reckoning.cost) / board.grid.unit - board.linear.bound
+    return board.grid.only((reduced <= room * (1 + 1e-6) + 1e-6) | (start > 0))
+
+
+def _kept(whole: Grid, part: Grid) -> Ints:
+    """Where the offers of a part of a grid stand in the whole."""
+    import numpy as np
+
+    names = {offer.id for offer in part.offers}
+    return np.array([j for j, offer in enumerate(whole.offers) if offer.id in names], dtype=np.int64)
+
+
+def _all_steps(whole: Grid, part: Grid, steps: Floats) -> Floats:
+    import numpy as np
+
+    made = np.zeros(len(whole.offers))
+    made[_kept(whole, part)] = steps
+    return made
 
 
 def _met(found: _Found, board: _Board) -> bool:
