@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -13,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from berth.aws.proofs import HEADER, Proof, make_proof, read_proof, verify_proof
+from berth.aws.proofs import HEADER, Proof, _place, make_proof, read_proof, verify_proof
 from berth.aws.session import Door, open_door
 from berth.terms.outcomes import BerthError, ExitCode
 
@@ -265,3 +266,48 @@ def test_no_damage_makes_a_proof_tell_its_secrets(
         values = [value for found in parse_qs(urlsplit(proof.url).query).values() for value in found]
         secrets = [TOKEN, "X-Amz-", *(value for value in values if len(value) > 24)]
         assert not [secret for secret in secrets if secret in said]
+
+
+def in_aws(region: str) -> tuple[Any, Any]:
+    """A door to AWS and its STS of a Region, as far as places are asked for; nothing can be sent with them."""
+    identity = SimpleNamespace(rehearsal=None)
+    endpoint = f"https://sts.{region}.amazonaws.com"
+    return SimpleNamespace(identity=identity, regions=("us-east-1",)), SimpleNamespace(
+        meta=SimpleNamespace(endpoint_url=endpoint, region_name=region)
+    )
+
+
+@pytest.mark.parametrize(
+    ("region", "url"),
+    [
+        ("us-east-1", "https://sts.us-east-1.amazonaws.com/?x"),
+        ("us-east-1", "https://sts.amazonaws.com/?x"),
+        ("eu-west-1", "https://sts.eu-west-1.amazonaws.com/?x"),
+    ],
+)
+def test_at_aws_a_proof_goes_to_the_sts_of_its_region(region: str, url: str) -> None:
+    """The Region's endpoint, and for us-east-1 the old one of all Regions."""
+    door, sts = in_aws(region)
+    assert _place(door, sts, url, region) == url.removesuffix("/?x")
+
+
+@pytest.mark.parametrize(
+    ("region", "url"),
+    [
+        ("us-east-1", "https://abc123.execute-api.us-east-1.amazonaws.com/?x"),
+        ("us-east-1", "https://bucket.s3.amazonaws.com/?x"),
+        ("us-east-1", "https://sts.us-east-1.amazonaws.com.evil.example/?x"),
+        ("us-east-1", "https://user@sts.us-east-1.amazonaws.com/?x"),
+        ("us-east-1", "https://sts.us-east-1.amazonaws.com:8443/?x"),
+        ("us-east-1", "http://sts.us-east-1.amazonaws.com/?x"),
+        ("us-east-1", "https://sts.eu-west-1.amazonaws.com/?x"),
+        ("eu-west-1", "https://sts.amazonaws.com/?x"),
+        ("cn-north-1", "https://sts.cn-north-1.amazonaws.com/?x"),
+    ],
+)
+def test_at_aws_a_proof_goes_to_no_other_host(region: str, url: str) -> None:
+    """Other hosts of AWS may be anybody's; so may another port, another scheme, another partition."""
+    door, sts = in_aws(region)
+    with pytest.raises(BerthError) as caught:
+        _place(door, sts, url, region)
+    assert caught.value.exit_code is ExitCode.BAD_REQUEST

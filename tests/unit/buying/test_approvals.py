@@ -252,3 +252,27 @@ def test_the_purchase_itself_asks_the_gate(shopper: Any, monkeypatch: pytest.Mon
     assert shopper.aws.ledger == []
     monkeypatch.setattr(shopper, "desk", plain_desk)
     assert shopper.buy().order.state == "bought"
+
+
+def test_an_offer_that_moves_on_raises_no_second_alarm(world: Any) -> None:
+    """Starting at once, it is another offer after half an hour: asked anew, told once unless dearer."""
+    world.aws.starts_at_once = True
+    world.approved = world.aws.offer()
+    first = ask(world.journal, GATE, proposal_of(KEY, Approval(world.approved)), world.clock.now())
+    world.clock.advance(minutes=45)
+    world.approved = world.aws.offer()
+    later = ask(world.journal, GATE, proposal_of(KEY, Approval(world.approved)), world.clock.now())
+    assert later.request.hash != first.request.hash
+    assert later.request.amount < first.request.amount
+    assert (first.alarm, later.alarm) == (True, False)
+
+
+def test_an_extension_is_approved_for_itself(world: Any) -> None:
+    """The purchase's approval says nothing of an extension, and its request silences no alarm of it."""
+    bought = proposal_of(KEY, Approval(world.approved))
+    asked = ask(world.journal, GATE, bought, world.clock.now()).request
+    take(world.journal, RULES, asked, LEAD, world.clock.now())
+    longer = replace(bought, what={"kind": "extension", "reservation": "cr-1", "end": "2027-03-10T11:30:00Z"})
+    with pytest.raises(NotApproved, match="nobody has approved it"):
+        check_spending(GATE, world.journal.ledger(), longer, world.clock.now())
+    assert ask(world.journal, GATE, longer, world.clock.now()).alarm
