@@ -28,6 +28,7 @@ AWS_VARIABLES = (
     "AWS_DEFAULT_REGION",
     "BERTH_YARD",
     "BERTH_JOURNAL",
+    "BERTH_RULES",
 )
 
 

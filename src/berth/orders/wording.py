@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from berth.orders.order import Order, OrderState
+from berth.orders.rows import tags_of_context
 from berth.orders.seen import SeenReservation, Stage
 from berth.orders.shops.shop import NOUNS
 from berth.planner.offers import Offer, money_json, reclaim_before_end
@@ -45,6 +46,7 @@ def order_json(
             "amount": money_json(order.spending.amount),
             "line": order.spending.line(),
         },
+        "tags": tags_of_context(order.context),
         "offer": order.offer.to_json(),
         "attempts": len(order.attempts),
         "seen": None if seen is None else seen.to_json(),
@@ -106,6 +108,9 @@ def order_lines(order: Order, seen: SeenReservation | None, now: datetime) -> li
     start, end = reservation_window(order, seen)
     lines.append(f"window   {iso(start)} to {iso(end)}{_countdown(start, end, now)}")
     lines.append(f"money    {order.spending.line()}")
+    tags = tags_of_context(order.context)
+    if tags:
+        lines.append(f"tags     {', '.join(f'{key}={value}' for key, value in sorted(tags.items()))}")
     if seen is not None and seen.message:
         lines.append(f"says     {seen.message}")
     counted = seen is not None and (seen.instances_free is not None or seen.stage is Stage.OPEN)

@@ -269,7 +269,7 @@ def test_no_damage_makes_a_proof_tell_its_secrets(
 
 
 def in_aws(region: str) -> tuple[Any, Any]:
-    """A door to AWS and its STS of a Region, as far as places are asked for; nothing can be sent with them."""
+    """A door to AWS and its STS of a Region, as far as places are asked for; nothing can be sent."""
     identity = SimpleNamespace(rehearsal=None)
     endpoint = f"https://sts.{region}.amazonaws.com"
     return SimpleNamespace(identity=identity, regions=("us-east-1",)), SimpleNamespace(

@@ -24,8 +24,11 @@ from berth.orders.approvals import (
 from berth.orders.order import Approval
 from berth.orders.spending import ApprovalRule, Cap, Per, Rules
 from berth.orders.spending_gate import Gate, NotApproved, check_spending, proposal_of
+from berth.orders.wording import order_json, order_lines
+from berth.planner.need import Need
 from berth.terms.money import Money
 from berth.terms.outcomes import BerthError
+from berth.terms.ways import Target
 
 from .fake_aws import KEY
 
@@ -276,3 +279,32 @@ def test_an_extension_is_approved_for_itself(world: Any) -> None:
     with pytest.raises(NotApproved, match="nobody has approved it"):
         check_spending(GATE, world.journal.ledger(), longer, world.clock.now())
     assert ask(world.journal, GATE, longer, world.clock.now()).alarm
+
+
+def test_tags_go_along_whatever_is_bought(shopper: Any, needed: dict[str, Any]) -> None:
+    """The need's tags are in the paid call beside our marks, in the order, and the journal knows the team."""
+    order = shopper.buy(need=needed).order
+    request = shopper.aws.shop.request(order)
+    listed = request.get("Tags") or request["TagSpecifications"][0]["Tags"]
+    tags = {tag["Key"]: tag["Value"] for tag in listed}
+    assert (tags["team"], tags["cost-centre"]) == ("red", "4711")
+    assert tags["berth:order"] == KEY.mark
+    assert order_json(order, None)["tags"] == {"team": "red", "cost-centre": "4711"}
+    assert "tags     cost-centre=4711, team=red" in order_lines(order, None, shopper.clock.now())
+    (spent,) = shopper.journal.ledger().booked(None, KEY.mark)
+    assert (spent.team, spent.amount, spent.order) == ("red", order.attempt.fee, KEY.mark)
+
+
+@pytest.fixture
+def needed(shopper: Any) -> dict[str, Any]:
+    """A need with tags, as a plan keeps it."""
+    need = Need(
+        name=KEY.need,
+        instance_type=shopper.approved.instance_type,
+        count=1,
+        duration=timedelta(hours=24),
+        target=Target(shopper.approved.target),
+        regions=("us-east-1",),
+        tags=(("cost-centre", "4711"), ("team", "red")),
+    )
+    return need.to_json()
