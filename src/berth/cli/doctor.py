@@ -52,12 +52,12 @@ def doctor(
             output, profile=profile, regions=draft.regions if draft else region or (), quiet=True,
             hear_date=_hearing(heard),
         )  # fmt: skip
-        if buyer_profile is not None:
-            door.pay_with(buyer_profile)
     except BerthError as problem:
         if problem.exit_code not in _SHUT:
             raise
         return _end(output, _shut(problem, draft, heard))
+    if buyer_profile is not None:
+        door.pay_with(buyer_profile)
     output.talk(door.identity.header())
     return _end(output, _checked(output, door, draft, heard))
 
