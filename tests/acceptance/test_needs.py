@@ -128,6 +128,18 @@ def test_a_budget_under_the_price_is_no_capacity_and_names_what_it_takes(
     assert berth(december, "plan", EXAMPLES / "release-test.toml", "--count", "0")[0] == ExitCode.BAD_REQUEST
 
 
+def test_an_endpoint_for_a_day_from_saturday_under_a_cap(december: YardProcess, berth: Berth) -> None:
+    """Scenario D7: one ml.p5.48xlarge for 24 h from Saturday, at most 1,200: only an endpoint's plan does."""
+    code, out, _ = berth(
+        december, "plan", "--name", "bench", "--type", "ml.p5.48xlarge", "--target", "endpoint",
+        "--duration", "24h", "--start", "2026-12-05T11:30Z", "--budget", "1200", "--region", "us-east-1",
+    )  # fmt: skip
+    assert code == ExitCode.DONE
+    assert "BEST bench#1 training plan $1,146.17 now, no refund, no cancel" in words(out)
+    assert "of the ways that can host an endpoint only a plan promises it" in words(out)
+    assert "Sat 5 11:30-Sun 6 11:30" in out
+
+
 def test_a_hundred_machines_are_several_blocks(december: YardProcess, berth: Berth) -> None:
     """64 and 36 are asked for, never 100; the verdict says how they add up."""
     seen = len(december.log)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date
+from datetime import date, timedelta
 
 from berth.facts.instance_types import instance_type
 from berth.planner.cost import PayAsYouGo
@@ -18,6 +18,7 @@ from berth.terms.ways import Target, Way
 MOST_ROWS = 10
 # Right edges of the numeric columns.
 _USABLE, _TOTAL, _HOURLY = 58, 72, WIDTH
+_WEEK = timedelta(days=7)  # a weekday says which day it is, within one
 _PROMISES = {Way.SPOT: ("may end on 2 min notice", "2 min notice")}
 _NO_PROMISE = ("on the day, no promise", "no promise")
 
@@ -103,7 +104,7 @@ def _group(choices: Sequence[Choice], need: Need, currency: str) -> list[str]:
 
 def _choice_rows(choice: Choice, need: Need, currency: str) -> list[str]:
     offer, cost = choice.offer, choice.cost
-    window = window_text(offer.paid_window, fixed=need.start is not None)
+    window = window_text(offer.paid_window, fixed=need.start is not None and offer.paid_time <= _WEEK)
     left = f"{choice.number:<3}{label(offer.way):<15}{place(offer) + ' ':<10}{window}"
     total = amount(cost.total, currency)
     cells = (clock_hours(cost.usable), total, amount(cost.per_accelerator_hour, currency, 3))

@@ -332,3 +332,11 @@ def test_parts_beside_are_listed_with_what_to_do() -> None:
     words = " ".join(plan_text(plan, "AWS").split())
     assert "BESIDE head: 1 x c7g.2xlarge, on-demand, zone of the block, use2-az1; else c8g.2xlarge" in words
     assert Plan.from_json(plan.to_json()) == plan
+
+
+def test_a_weekday_names_a_day_only_within_a_week() -> None:
+    """`Wed 2 11:30-Wed 6 11:30` would be five weeks or none: longer windows name the month."""
+    short = planned(need(start=START, duration=7 * DAY, longest=None), block("21221.09", 7))
+    assert "Wed 2 11:30-Wed 9 11:30" in plan_text(short, "AWS")
+    wanted = need(start=START, duration=35 * DAY, longest=None, budget=None)
+    assert "2 Dec 11:30-6 Jan 11:30" in plan_text(planned(wanted, block("106105.44", 35)), "AWS")
