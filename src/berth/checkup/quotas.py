@@ -26,6 +26,11 @@ from berth.terms.ways import Target
 
 EC2, SAGEMAKER = "ec2", "sagemaker"
 _CLASS = re.compile(r"[a-z]+")
+# How EC2 names the classes that share a quota (EC2 user guide, "instance type quotas", read 2026-11).
+_SHARED = {
+    **dict.fromkeys(("g", "vt"), "G and VT"),
+    **dict.fromkeys("acdhimrtz", "Standard (A, C, D, H, I, M, R, T, Z)"),
+}
 # What SageMaker calls the quota of what runs (console names; guide "training plan quotas", read 2026-11).
 _USAGE = {
     Target.ENDPOINT: "endpoint usage",
@@ -85,20 +90,21 @@ def _of_instances(name: str, count: int, region: str) -> list[QuotaAsked]:
         found.append(QuotaAsked(region, EC2, code, f"{family} Capacity Blocks", vcpus, "vCPU"))
     matched = _CLASS.match(name)
     group = matched.group() if matched else name
+    shown = _SHARED.get(group, group.upper() if len(group) == 1 else group.capitalize())
     other = "on demand" if sold else ""
     found.append(
         QuotaAsked(
             region,
             EC2,
             on_demand_code(group),
-            f"Running On-Demand {group.upper()} instances",
+            f"Running On-Demand {shown} instances",
             vcpus,
             "vCPU",
             other,
         )
     )
     if kind is None or kind.spot:
-        label = f"All {group.upper()} Spot Instance Requests"
+        label = f"All {shown} Spot Instance Requests"
         found.append(QuotaAsked(region, EC2, spot_code(group), label, vcpus, "vCPU", "Spot"))
     return found
 

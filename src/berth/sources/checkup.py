@@ -15,7 +15,7 @@ from berth.aws.refusals import CALL_ERRORS, Kind, Refusal, refusal_of
 from berth.aws.session import Door
 from berth.checkup.caller import is_root
 from berth.checkup.parts import PartsLook, Seen, absent
-from berth.checkup.quotas import SAGEMAKER, QuotaAsked, QuotaSeen, quotas_of
+from berth.checkup.quotas import QuotaAsked, QuotaSeen, quotas_of
 from berth.checkup.regions import RegionLook
 from berth.checkup.rights import Answer, Question, Right, Say, judged, questions, rights_of
 from berth.planner.need import Need
@@ -303,15 +303,14 @@ def _dry(ec2: Any, right: Right) -> Answer:
 # -- quotas ----------------------------------------------------------------------------------------------
 def _quotas(client: Any, need: Need, region: str) -> tuple[QuotaSeen, ...]:
     asked = quotas_of(need, region)
-    by_name: dict[str, str] = {}
-    trouble = ""
-    if any(one.code is None and one.service == SAGEMAKER for one in asked):
-        by_name, trouble = _named(client, SAGEMAKER, {one.name for one in asked})
-    return tuple(_quota(client, one, by_name, trouble) for one in asked)
+    named: dict[str, tuple[dict[str, str], str]] = {}
+    for service in sorted({one.service for one in asked if one.code is None}):
+        named[service] = _named(client, service, {one.name for one in asked if one.service == service})
+    return tuple(_quota(client, one, *named.get(one.service, ({}, ""))) for one in asked)
 
 
 def _named(client: Any, service: str, names: set[str]) -> tuple[dict[str, str], str]:
-    """Codes of the quotas with these names: SageMaker has thousands, and publishes no codes."""
+    """Codes of the quotas with these names: most of SageMaker's are published nowhere."""
     rows, stopped = every_page(client.list_service_quotas, "Quotas", ServiceCode=service, MaxResults=100)
     found = {name: code for row in rows if (name := text(row.get("QuotaName"), 256)) in names
              and (code := text(row.get("QuotaCode")))}  # fmt: skip
@@ -321,12 +320,7 @@ def _named(client: Any, service: str, names: set[str]) -> tuple[dict[str, str], 
 def _quota(client: Any, asked: QuotaAsked, by_name: Mapping[str, str], trouble: str) -> QuotaSeen:
     code = asked.code or by_name.get(asked.name)
     if code is None:
-        why = trouble or (
-            "Service Quotas lists none of this name"
-            if asked.service == SAGEMAKER
-            else "AWS publishes no code of it"
-        )
-        return QuotaSeen(asked, None, None, trouble=why)
+        return QuotaSeen(asked, None, None, trouble=trouble or "Service Quotas lists none of this name")
     key = {"ServiceCode": asked.service, "QuotaCode": code}
     answer = _asked(lambda: client.get_service_quota(**key))
     is_default = isinstance(answer, Refusal) and answer.kind is Kind.NOT_FOUND

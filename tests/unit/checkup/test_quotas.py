@@ -40,6 +40,19 @@ def test_a_training_plan_runs_into_reserved_capacity_and_use(
     assert (asked[2].name, asked[2].wanted) == (usage, 2)
 
 
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        ("g6.48xlarge", "Running On-Demand G and VT instances"),
+        ("c7i.8xlarge", "Running On-Demand Standard (A, C, D, H, I, M, R, T, Z) instances"),
+        ("trn1.32xlarge", "Running On-Demand Trn instances"),
+    ],
+)
+def test_classes_that_share_a_quota_are_named_as_ec2_names_them(kind: str, name: str) -> None:
+    """By the name its code is found, where none is published here."""
+    assert name in {one.name for one in quotas_of(need_of(instance_type=kind), HERE)}
+
+
 def test_a_type_without_a_published_code_is_asked_for_by_name() -> None:
     """No code is made up."""
     asked = quotas_of(need_of(Target.ENDPOINT, instance_type="ml.trn2.48xlarge"), HERE)
