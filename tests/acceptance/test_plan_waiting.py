@@ -163,6 +163,9 @@ def test_local_zones_are_left_out_on_request(berth: Any, need: Callable[[str], s
     assert "local-zone" in everywhere
     assert everywhere[0] == "availability-zone"
     assert set(kinds("--zones", "regional")) == {"availability-zone"}
+    head = "   in Local Zones, which need an opt-in and local subnets (--zones regional):"
+    assert head in berth("plan", need("zones")).out.splitlines()
+    assert head not in berth("plan", need("zones"), "--zones", "regional").out.splitlines()
 
 
 def test_the_history_shows_what_was_asked(berth: Any, need: Callable[[str], str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from berth.planner.best.wording import combination_lines
 from berth.planner.choose import doubtful_regions, places_asked, unanswered
 from berth.planner.cost import BreakEven
 from berth.planner.costs.wording import cost_lines
@@ -56,6 +57,7 @@ def plan_text(plan: Plan, header: str) -> str:
     lines += length_lines(plan, currency_of(plan))
     lines += _several_lines(plan.verdicts)
     lines += _beside_lines(plan)
+    lines += combination_lines(plan.combination, plan.need) if plan.combination else []
     lines += _no_lines(plan.verdicts)
     lines += try_lines(plan.steps, best.offer.way if best else None)
     if best is not None:
@@ -316,8 +318,8 @@ def _terms_lines(verdicts: Sequence[WayVerdict]) -> list[str]:
 
 # -- what to do next ---------------------------------------------------------------------------------------
 def _spot_lines(plan: Plan, best: Choice) -> list[str]:
-    """What Spot would save, for whom it is: shown only where its price is known and lower."""
-    spot = [line for line in pay_lines(plan) if line.rate.way is Way.SPOT and line.total is not None]
+    """What Spot would save, for whom it is: shown only where its price is live and lower."""
+    spot = [line for line in pay_lines(plan) if line.rate.way is Way.SPOT and line.rate.live]
     total = best.cost.total
     if not spot or spot[0].total is None or total is None or spot[0].total.currency != total.currency:
         return []
