@@ -207,6 +207,15 @@ def listed(value: object) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else []
 
 
+def read_tags(found: object) -> tuple[dict[str, str], bool]:
+    """The tags of a list, and whether each could be read: one without key or value may be any tag."""
+    entries = [tag for tag in listed(found) if isinstance(tag, Mapping)]
+    whole_ones = [
+        tag for tag in entries if isinstance(tag.get("Key"), str) and isinstance(tag.get("Value"), str)
+    ]
+    return {tag["Key"]: tag["Value"] for tag in whole_ones}, len(whole_ones) == len(listed(found))
+
+
 def text(value: object) -> str | None:
     """A text that is not empty."""
     return value if isinstance(value, str) and value else None

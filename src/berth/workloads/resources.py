@@ -10,6 +10,7 @@ from berth.aws.refusals import Refusal
 from berth.orders.calls import asked, pages
 from berth.orders.names import ORDER_TAG, is_ours
 from berth.orders.order import Order
+from berth.orders.seen import read_tags
 from berth.orders.steps import StepKind
 from berth.workloads.sites import Site
 
@@ -57,10 +58,10 @@ def find(site: Site, order: Order, kind: StepKind, name: str) -> Found:
         return Found(None, None, None if is_absent(answer) else answer)
     arn = str(answer.get(does.arn) or "")
     tags, stopped = pages(site.sagemaker.list_tags, "Tags", ResourceArn=arn, MaxResults=50)
-    named = {str(tag.get("Key")): str(tag.get("Value")) for tag in tags if isinstance(tag, Mapping)}
+    named, readable = read_tags(tags)
     if is_ours(named, order.key):
         return Found(answer, True)
-    return Found(answer, None if stopped else False, stopped)
+    return Found(answer, None if stopped or not readable else False, stopped)
 
 
 def create(site: Site, order: Order, kind: StepKind, request: Mapping[str, Any]) -> Refusal | None:

@@ -69,6 +69,11 @@ def _unsettled(books: Sequence[Sequence[Order]]) -> Iterator[str]:
                 yield f"order {order.key} has not settled: {order.state}"
 
 
+def _name(arn: str | None) -> str | None:
+    """What an ARN names; where AWS showed no ARN the journal has the id alone."""
+    return None if arn is None else arn.rpartition("/")[2]
+
+
 def _bought_twice(sold: Sequence[Sale]) -> frozenset[str]:
     """Marks that several living reservations carry."""
     marks = [sale.mark for sale in sold if sale.status not in DEAD]
@@ -85,25 +90,25 @@ def _twice(sold: Sequence[Sale], journals: int) -> Iterator[str]:
 
 def _lost(sold: Sequence[Sale], books: Sequence[Sequence[Order]]) -> Iterator[str]:
     twice = _bought_twice(sold)
-    known = {(order.key.mark, order.reservation_arn): order for orders in books for order in orders}
+    known = {(order.key.mark, _name(order.reservation_arn)): order for orders in books for order in orders}
     for sale in sold:
-        order = known.get((sale.mark, sale.arn))
+        order = known.get((sale.mark, _name(sale.arn)))
         if order is None and sale.mark in twice:
             continue
         if order is None:
             yield f"{sale.arn} ({sale.status}) of {sale.mark or '(no mark)'} is in no journal"
         elif order.state is OrderState.BOUGHT and sale.fee_micros != order.attempt.fee.micros:
             yield f"{sale.arn} costs {sale.fee_micros}, the journal says {order.attempt.fee.micros}"
-    arns = {sale.arn for sale in sold}
-    for mark, arn in known:
-        if arn is not None and arn not in arns:
-            yield f"order {mark} names {arn}, which nobody sold"
+    names = {_name(sale.arn) for sale in sold}
+    for mark, name in known:
+        if name is not None and name not in names:
+            yield f"order {mark} names {name}, which nobody sold"
 
 
 def _sums(sold: Sequence[Sale], books: Sequence[Sequence[Order]]) -> Iterator[str]:
     twice = _bought_twice(sold)
     bought = {
-        order.reservation_arn: order.attempt.fee.micros
+        _name(order.reservation_arn): order.attempt.fee.micros
         for orders in books
         for order in orders
         if order.state is OrderState.BOUGHT and order.key.mark not in twice

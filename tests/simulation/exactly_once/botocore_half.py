@@ -91,6 +91,7 @@ class WiredClients(_Clients):
         super().__init__(session, HERE, FollowingClock(SystemClock()))
         self.exchange: Callable[[str, Any], Any] = _nobody
         self.answered: Callable[[str], None] = lambda operation: None
+        self.parsed: Callable[[str, dict[str, Any]], None] = lambda operation, answer: None
         self._quotas: list[Any] = []
 
     def lend(
@@ -123,8 +124,10 @@ class WiredClients(_Clients):
     def _send(self, *, request: Any, event_name: str, **_: Any) -> Any:
         return self.exchange(event_name.rpartition(".")[2], request)
 
-    def _answered(self, *, event_name: str, **_: Any) -> None:
-        self.answered(event_name.rpartition(".")[2])
+    def _answered(self, *, event_name: str, parsed: dict[str, Any], **_: Any) -> None:
+        operation = event_name.rpartition(".")[2]
+        self.answered(operation)
+        self.parsed(operation, parsed)
 
 
 def _nobody(operation: str, request: Any) -> Any:

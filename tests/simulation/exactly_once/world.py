@@ -89,6 +89,7 @@ class World:
             for number, off in enumerate(weather.off)
         ]
         self._ids = SeededIds(seed)
+        self.parsed: Callable[[str, dict[str, Any]], None] = lambda operation, answer: None
         self._looked_into: dict[Path, Journal] = {}
         self._opens = weather.opens
         (self._keys,) = ((row["access_key_id"], row["secret"]) for row in self.yard.rows(
@@ -135,11 +136,13 @@ class World:
                 turn()
 
         effects = Effects(name, self.trace, at)
-        return Process(
+        process = Process(
             machine, self._keys, self.account, effects, machine.number if slot is None else slot,
             lambda operation, raw: self.wire.exchange(effects, script, operation, raw), self._ids,
             None if self._opens or slot is not None else self.journal(machine),
         )  # fmt: skip
+        process.clients.parsed = self.parsed
+        return process
 
     def act(self, process: Process) -> None:
         """It is this process's turn: botocore's one clock is its clock."""

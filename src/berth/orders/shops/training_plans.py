@@ -11,7 +11,7 @@ from berth.aws.refusals import Refusal
 from berth.orders.calls import asked, pages
 from berth.orders.names import is_ours
 from berth.orders.order import Order, OrderKey
-from berth.orders.seen import SeenReservation, instant, listed, money, text, whole
+from berth.orders.seen import SeenReservation, instant, listed, money, read_tags, text, whole
 from berth.orders.shops.shop import NOUNS, tags_of
 from berth.orders.sighting import Sighting, Trace
 from berth.planner.offers import PlaceAnswer, Query
@@ -107,11 +107,13 @@ class PlanShop:
         found, stopped = pages(
             self.reads.list_tags, "Tags", ResourceArn=reservation.arn, MaxResults=MOST_TAGS
         )
-        tags = {str(tag.get("Key")): str(tag.get("Value")) for tag in found if isinstance(tag, Mapping)}
+        tags, readable = read_tags(found)
         if is_ours(tags, key):
             return Sighting(reservation, True, True)
         if stopped is not None:
             return Sighting(reservation, None, False, f"ListTags: {stopped}")
+        if not readable:
+            return Sighting(reservation, None, False, "ListTags: a tag without key or value")
         return Sighting(reservation, False, True)
 
 
