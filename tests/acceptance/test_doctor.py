@@ -156,6 +156,8 @@ def test_a_mistyped_region_is_named_with_what_was_meant(doctor: Callable[..., Do
     assert found(ended)["us-esat-1"]["state"] == "missing"
     assert "us-east-1" in found(ended)["us-esat-1"]["said"]
     assert found(ended)["us-east-1"]["state"] == "ok"
+    assert {one["region"] for one in ended.json["findings"] if one["topic"] == "quotas"} == {"us-east-1"}
+    assert ended.json["todo"] == ["write Regions like us-east-1"]
 
 
 def test_an_image_that_is_not_there_is_missing(doctor: Callable[..., Doctor]) -> None:

@@ -39,7 +39,8 @@ def _finding(region: str, statuses: Mapping[str, str] | str, look: RegionLook | 
             f"aws account enable-region --region-name {region}", facts,
         )  # fmt: skip
     if look is not None and look.zones is not None:
-        said = f"answers, {len(look.zones)} zones" + (f", {listed}" if listed else "")
+        zones = "zones not read" if not look.zones else f"{len(look.zones)} zone{'s' * (len(look.zones) > 1)}"
+        said = f"answers, {zones}" + (f", {listed}" if listed else "")
         if not isinstance(statuses, str) and listed is None and known_region(region) is None:
             said += "; no table of Berth knows it"
         return Finding(Topic.REGIONS, State.OK, region, said, None, facts)

@@ -95,7 +95,7 @@ def _shut(problem: BerthError, need: Need | None, heard: list[Skew]) -> Checkup:
 
 def _checked(output: Output, door: Door, draft: Need | None, heard: list[Skew]) -> Checkup:
     from berth.checkup.caller import clock_finding, identity_findings, payer_findings
-    from berth.checkup.findings import Checkup, in_order
+    from berth.checkup.findings import Checkup, State, in_order
     from berth.checkup.regions import region_findings
     from berth.sources.checkup import look_over
     from berth.terms.clock import SystemClock
@@ -103,15 +103,19 @@ def _checked(output: Output, door: Door, draft: Need | None, heard: list[Skew]) 
     need = replace(draft, regions=door.regions) if draft is not None else None
     artefact = _artefact(need)
     looked = look_over(door, need, uploads=artefact is not None, told=output.talk)
+    regions = region_findings(door.regions, looked.statuses, looked.regions)
     found: list[Finding] = [
         *identity_findings(door.identity, need.account if need else None),
         *payer_findings(door.identity, door.payer),
         clock_finding(heard, SystemClock().now()),
         *_at_home(door.identity.realm),
-        *region_findings(door.regions, looked.statuses, looked.regions),
+        *regions,
     ]
     if need is not None:
-        found += _for_need(need, door, looked, artefact)
+        # Where there is no Region, nothing else about it is worth a line.
+        there = tuple(one.what for one in regions if one.state is not State.MISSING)
+        if there:
+            found += _for_need(replace(need, regions=there), door.identity.account, looked, artefact)
     rehearsal = door.identity.rehearsal
     return Checkup(
         door.clock.now(), need.name if need else None, door.identity.account,
@@ -119,17 +123,18 @@ def _checked(output: Output, door: Door, draft: Need | None, heard: list[Skew]) 
     )  # fmt: skip
 
 
-def _for_need(need: Need, door: Door, looked: Looked, artefact: bool | None) -> list[Finding]:
+def _for_need(need: Need, account: str, looked: Looked, artefact: bool | None) -> list[Finding]:
+    """Rights, quotas and parts, in the Regions of `need`."""
     from berth.checkup.parts import part_findings
     from berth.checkup.quotas import QuotaSeen, quota_findings, quotas_of
     from berth.checkup.rights import right_findings
 
-    rights = [looked.rights[region] for region in door.regions if region in looked.rights]
-    silent = [region for region in door.regions if region not in looked.rights]
+    rights = [looked.rights[region] for region in need.regions if region in looked.rights]
+    silent = [region for region in need.regions if region not in looked.rights]
     why = next((one.no_simulation for one in rights if one.no_simulation), "")
     why = why or (f"interrupted before it answered for {', '.join(silent)}" if silent else "")
     quotas: list[QuotaSeen] = []
-    for region in door.regions:
+    for region in need.regions:
         if region in looked.quotas:
             quotas += looked.quotas[region].seen
         else:
@@ -139,7 +144,7 @@ def _for_need(need: Need, door: Door, looked: Looked, artefact: bool | None) -> 
     return [
         *right_findings(need, [answer for one in rights for answer in one.answers], why),
         *quota_findings(quotas),
-        *part_findings(need, door.identity.account, list(looked.parts.values()), artefact),
+        *part_findings(need, account, [looked.parts[r] for r in need.regions if r in looked.parts], artefact),
     ]
 
 
@@ -191,7 +196,7 @@ def _journal(realm: str) -> Finding:
         return Finding(Topic.JOURNAL, State.MISSING, "journal", problem.message, problem.next_step)
     count = row["n"] if row is not None else 0
     whose = "shared by a team" if place.shared else "of this machine"
-    said = f"{whose}, schema {version}, {count} orders, writable"
+    said = f"{whose}, schema {version}, {count} {'order' if count == 1 else 'orders'}, writable"
     return Finding(
         Topic.JOURNAL, State.OK, str(place), said, None, {"schema_version": version, "orders": count}
     )

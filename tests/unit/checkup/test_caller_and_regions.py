@@ -80,7 +80,7 @@ STATUSES = {"us-east-1": "opt-in-not-required", "ap-south-2": "not-opted-in", "x
 @pytest.mark.parametrize(
     ("region", "look", "state", "said", "todo"),
     [
-        ("us-east-1", RegionLook("us-east-1", frozenset({"use1-az1"})), State.OK, "1 zones", ""),
+        ("us-east-1", RegionLook("us-east-1", frozenset({"use1-az1"})), State.OK, "1 zone,", ""),
         ("xx-new-1", RegionLook("xx-new-1", frozenset({"a"})), State.OK, "opted-in", ""),
         ("ap-south-2", None, State.MISSING, "not enabled", "enable-region"),
         ("us-esat-1", RegionLook("us-esat-1", None, NO_ANSWER), State.MISSING, "us-east-1", "Regions"),
