@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from berth.planner.best.combination import Combination
 from berth.planner.cost import OfferCost, PayAsYouGo
 from berth.planner.framework.advice import Step
 from berth.planner.need import Need
@@ -85,7 +86,8 @@ class Plan:
     least one place did not answer in full, so that a better offer may exist. `owned` is what the account has
     of the need's type, what covers the need first; `unread` says, place by place, what could not be read of
     it: there may be more. `notes` are sentences beside the offers: what was not asked, and why.
-    `steps` say which way to try first, and what after it.
+    `steps` say which way to try first, and what after it. `combination` is the best mix of several offers,
+    None where it was not looked for or is no better than the first choice.
     """
 
     need: Need
@@ -102,6 +104,7 @@ class Plan:
     unread: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     steps: tuple[Step, ...] = ()
+    combination: Combination | None = None
 
     @property
     def best(self) -> Choice | None:
@@ -135,6 +138,7 @@ class Plan:
             "unread": list(self.unread),
             "notes": list(self.notes),
             "steps": [step.to_json() for step in self.steps],
+            "combination": self.combination.to_json() if self.combination else None,
         }
 
     @classmethod
@@ -158,4 +162,5 @@ class Plan:
             unread=tuple(value.get("unread", ())),
             notes=tuple(value.get("notes", ())),
             steps=tuple(Step.from_json(s) for s in value.get("steps", ())),
+            combination=Combination.from_json(value["combination"]) if value.get("combination") else None,
         )

@@ -24,7 +24,7 @@ from berth.terms.money import Money
 
 _HUNDREDTH = Decimal("0.01")
 _THOUSANDTH = Decimal("0.001")
-PLAN_LIMITS = Limits(nodes=60, rounds=40, scenes=150)
+PLAN_LIMITS = Limits(nodes=60, rounds=40, scenes=400)
 
 Numbers = Mapping[tuple[str, str | None], int]
 """The plan's choice of an offer, by Region and offering id."""
