@@ -38,6 +38,10 @@ def guide(output: Output, file: Path | None, *, stdin: TextIO | None = None) -> 
             "--guide asks questions, and there is no terminal to ask them on",
             "write a need file: docs/howto/write-a-need.md",
         )
+    if file is not None and file.exists():
+        raise BerthError(
+            ExitCode.BAD_REQUEST, f"{file} exists already, and is left as it is", "name another, or none"
+        )
     asking = _Asking(output, stdin or sys.stdin)
     output.talk(WELCOME)
     try:

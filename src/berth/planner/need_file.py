@@ -6,13 +6,11 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from berth.planner.launch import Launch
-from berth.planner.local_dates import day_end, day_start, read_day, read_instant, read_zone
 from berth.planner.need import NAME_PATTERN, Deployment, Goal, Need, Subnet
 from berth.planner.need_parts import read_parts, read_planned
 from berth.planner.need_tables import (
@@ -24,6 +22,7 @@ from berth.planner.need_tables import (
     read_tags,
     read_zone_ids,
 )
+from berth.planner.need_times import Times, read_time_zone
 from berth.planner.need_types import TYPE_KEYS
 from berth.planner.own_rates import OwnRates
 from berth.planner.part import Part
@@ -63,7 +62,6 @@ FLAGS = {
 _NUMBERS = {"count", "count_wanted"}
 _YES_NO = {"interruptible", "retryable"}
 _TARGETS = tuple(t.value for t in Target)
-_LAST_YEAR = 2999  # far beyond any offer, and far enough from the end of the calendar to add a duration
 _SHORTEST = timedelta(hours=1)
 # The longest term of a Savings Plan; how long each way sells is its own matter.
 _LONGEST = timedelta(days=3 * 365)
@@ -135,7 +133,7 @@ class _Both:
         return self.flags
 
     def need(self) -> Need:
-        zone = self._zone()
+        times = Times(self.at, read_time_zone(self.at), self.now)
         target = Target(self._target_section().choice("target", _TARGETS, Target.ENDPOINT.value))
         planned, beside = self._parts(target)
         first, *others = planned.types
@@ -155,13 +153,13 @@ class _Both:
             regions=self.at("regions").texts("regions", (), pattern=r"[a-z]{2,}(-[a-z0-9]+)+"),
             zone_ids=read_zone_ids(self.at("zone_ids"), "zone_ids"),
             subnets=self._subnets(),
-            start=self._instant("start", zone),
-            earliest_start=self._earliest(zone),
-            latest_end=self._latest(zone),
+            start=times.instant("start"),
+            earliest_start=times.earliest(),
+            latest_end=times.latest(),
             budget=self._budget(),
             account=self._account(),
             utilisation=self._utilisation(),
-            time_zone=zone.key if zone else None,
+            time_zone=times.zone.key if times.zone else None,
             deployment=self._deployment(),
             platform=self._platform(planned.target),
             tags=self._tags(),
@@ -172,8 +170,9 @@ class _Both:
             beside=beside,
             **self._tolerances(),
         )
-        self._check_times(made)
-        self._check_profile(made)
+        times.check(made)
+        self._check_lengths(made)
+        self._check_names(made)
         self._finish()
         return made
 
@@ -186,15 +185,6 @@ class _Both:
     def _value(self, key: str) -> Any:
         return self.at(key).raw(key, None)
 
-    def _zone(self) -> ZoneInfo | None:
-        name = self.at("time_zone").text("time_zone", "")
-        try:
-            return read_zone(name) if name else None
-        except ValueError as problem:
-            self.at("time_zone").complain("time_zone", str(problem))
-            return None
-
-    # -- what ----------------------------------------------------------------------------------------------
     def _target_section(self) -> Section:
         """With parts, each may say its own target; without, there is one and it must be said."""
         section = self.at("target")
@@ -297,45 +287,6 @@ class _Both:
         section = self.file.table("rates")
         return None if section is None else read_rates(section)
 
-    # -- when ----------------------------------------------------------------------------------------------
-    def _instant(self, key: str, zone: ZoneInfo | None) -> datetime | None:
-        value = self._value(key)
-        if value is None:
-            return None
-        try:
-            if isinstance(value, date) and not isinstance(value, datetime):
-                raise ValueError("must be an instant with a time of day, like 2026-12-02T11:30Z")
-            return read_instant(value, zone)
-        except ValueError as problem:
-            self.at(key).complain(key, str(problem))
-            return None
-
-    def _earliest(self, zone: ZoneInfo | None) -> datetime | None:
-        day = self._day("earliest_start", zone)
-        if day is None or zone is None:
-            return self._instant("earliest_start", zone) if day is None else None
-        if day_end(day, zone) <= self.now:
-            self.at("earliest_start").complain("earliest_start", f"{day} is over in {zone.key}")
-        # A day that has begun means from now on: its midnight is in the past for the service.
-        return max(day_start(day, zone), self.now)
-
-    def _latest(self, zone: ZoneInfo | None) -> datetime | None:
-        day = self._day("latest_end", zone)
-        if day is None or zone is None:
-            return self._instant("latest_end", zone) if day is None else None
-        return day_end(day, zone)
-
-    def _day(self, key: str, zone: ZoneInfo | None) -> date | None:
-        try:
-            day = read_day(self._value(key), zone, self.now)
-            if day is not None and zone is not None:
-                day_start(day, zone), day_end(day, zone)  # neither exists at the ends of the calendar
-            return day
-        except ValueError as problem:
-            self.at(key).complain(key, str(problem))
-            # What stands in is never used: the complaint ends the reading.
-            return self.now.date()
-
     def _budget(self) -> Money | None:
         value = self._value("budget")
         if value is None:
@@ -387,26 +338,7 @@ class _Both:
             section.complain(None, f"[launch] is for target instances; {target} needs [deployment]")
         return read_launch(section)
 
-    def _check_times(self, need: Need) -> None:
-        for key in ("start", "earliest_start", "latest_end"):
-            instant = getattr(need, key)
-            if instant is not None and instant < self.now:
-                self.at(key).complain(key, f"{_minute(instant)} is past; it is {_minute(self.now)}")
-            if instant is not None and instant.year > _LAST_YEAR:
-                self.at(key).complain(key, f"{_minute(instant)} is after the year {_LAST_YEAR}")
-                return
-        if need.start and (need.earliest_start or need.latest_end):
-            self.at("start").complain("start", "is fixed already: leave out earliest_start and latest_end")
-            return
-        begin = need.earliest_start or self.now
-        if need.latest_end and self.now <= need.latest_end < begin + need.duration:
-            self.at("latest_end").complain(
-                "latest_end",
-                f"leaves {spoken(max(need.latest_end - begin, timedelta(0)))} after the earliest start, "
-                f"less than the duration of {spoken(need.duration)}",
-            )
-
-    def _check_profile(self, need: Need) -> None:
+    def _check_lengths(self, need: Need) -> None:
         late = [level for level in need.profile if level.offset >= need.duration]
         if late:
             self.at("profile").complain(
@@ -419,14 +351,20 @@ class _Both:
                 "startup", f"takes all of the {spoken(need.duration)}: nothing would be left to use"
             )
 
+    def _check_names(self, need: Need) -> None:
+        """A part that is held by itself is a need of its own, and its name a name of orders."""
+        for part in need.beside:
+            alone = need.alone(part).name
+            if part.reserve and not re.fullmatch(NAME_PATTERN, alone):
+                self.file.complain(
+                    "parts",
+                    f"{alone} names what is bought for {part.name}, and is longer than 40: shorten it",
+                )
+
     def _finish(self) -> None:
         in_file, in_flags = _complaints(self.file), _complaints(self.flags)
         if in_file or in_flags:
             raise NeedError(self.source, in_file, in_flags)
-
-
-def _minute(instant: datetime) -> str:
-    return f"{instant:%Y-%m-%d %H:%M}Z"
 
 
 def _complaints(section: Section) -> tuple[Complaint, ...]:

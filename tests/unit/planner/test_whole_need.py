@@ -288,6 +288,14 @@ def test_a_bad_part_says_what_would_be_right(old: str, new: str, said: str) -> N
     assert said in complaint(PARTS.replace(old, new, 1))
 
 
+def test_the_name_of_a_part_that_is_bought_by_itself_is_no_longer_than_a_name() -> None:
+    """Orders are called after it; a part that is only launched needs no such name."""
+    long = BASE.replace('name = "n"', f'name = "{"n" * 36}"') + PARTS
+    with pytest.raises(NeedError, match="names what is bought for serve, and is longer than 40"):
+        read_need(long, "need.toml", NOW)
+    read_need(long.partition('[[parts]]\nname = "serve"')[0], "need.toml", NOW)
+
+
 def test_parts_of_which_none_is_held_are_no_need() -> None:
     """On-demand is asked on the day: there is nothing to plan."""
     assert "none is held ahead" in complaint('[[parts]]\nname = "head"\ntype = "c7g.2xlarge"\n')
