@@ -1,0 +1,69 @@
+"""A plan tells a combination where it says more than its choices do."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import Any
+
+from berth.planner.best.of_plan import with_combination
+from berth.planner.choose import make_plan
+from berth.planner.cost import HourlyRate
+from berth.planner.need import Need
+from berth.planner.offers import Offer, PlaceAnswer, PlaceOutcome
+from berth.planner.plan import Plan
+from berth.planner.wording import plan_text
+from berth.terms.money import Money
+from berth.terms.ways import Way
+
+from .test_combination import BLOCKS, NOW, OD, TYPE, a_block, a_need
+
+RATE = HourlyRate(Way.ON_DEMAND, "us-east-2", "on-demand", Money(Decimal("63.296")), instance_type=TYPE)
+
+
+def a_plan(need: Need, *offers: Offer, limits: dict[Any, int] | None = None) -> Plan:
+    """The plan of what one place answered, with its combination."""
+    answer = PlaceAnswer(Way.CAPACITY_BLOCK, "us-east-2", PlaceOutcome.OFFERS, NOW, "", offers)
+    return with_combination(make_plan(need, [answer], [RATE], NOW), limits)
+
+
+def test_a_cheaper_mix_is_told_beside_the_choices() -> None:
+    """Two blocks with half an hour on demand between them cost 797 dollars less than the one that fits."""
+    made = a_plan(a_need(), *BLOCKS, limits={OD: 8})
+    assert made.best is not None
+    assert made.combination is not None
+    assert made.combination.best is not None
+    assert made.combination.best.total == Money(Decimal("8703.30"))
+    text = plan_text(made, "header")
+    assert "MIX    best of the 3 offers seen: $8,703.30" in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_nothing_is_told_where_the_first_choice_is_the_best() -> None:
+    """Without a known quota nothing fills the hole between the two blocks."""
+    assert a_plan(a_need(), *BLOCKS).combination is None
+
+
+def test_what_fits_in_two_zones_only_is_told_as_a_change() -> None:
+    """No offer fits alone; two in different zones do together, if that is allowed."""
+    made = a_plan(a_need(count=3), BLOCKS[2], a_block(0, 3, 1, "4700.00", zone="use2-az2"))
+    assert made.best is None
+    assert made.combination is not None
+    first = made.combination.changes[0]
+    assert (first.kind, first.value) == ("zones", "several zones of one Region")
+
+
+def test_where_nothing_fits_the_smallest_change_is_told() -> None:
+    """The block starts a day late: the start that would do is told as a need would say it."""
+    made = a_plan(a_need(), a_block(1, 3, 2, "9000.00"))
+    text = " ".join(plan_text(made, "header").split())
+    assert "if a start at 2026-12-08T11:30:00Z: $9,000.00 in 1 piece" in text
+
+
+def test_the_document_comes_back_with_its_combination() -> None:
+    """As JSON and back; and a document that an older version wrote has none."""
+    made = a_plan(a_need(), *BLOCKS, limits={OD: 8})
+    document = json.loads(json.dumps(made.to_json()))
+    assert Plan.from_json(document) == made
+    del document["combination"]
+    assert Plan.from_json(document).combination is None
