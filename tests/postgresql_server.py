@@ -38,6 +38,9 @@ SETTINGS = {
     "autovacuum": "off",
 }
 
+OURS = "berth-tests"
+"""By this name the server knows the lines that are the tests' own, which nobody cuts."""
+
 # The history's triggers are passed over, as only a superuser can.
 EMPTIED = """
 DO $$
@@ -79,6 +82,7 @@ class Server:
         self.process = process
         self._numbers = count(1)
         self._clean: list[str] = []
+        self._lines: dict[str, Any] = {}
 
     def url(self, database: str, user: str = "postgres", password: str | None = None) -> str:
         """The URL of a database."""
@@ -87,14 +91,21 @@ class Server:
 
     def execute(self, database: str, *statements: str) -> list[Any]:
         """Run statements as the superuser; the rows of the last, [] where it has none."""
+        rows: list[Any] = []
+        for statement in statements:
+            cursor = self._line(database).execute(statement.encode())
+            rows = cursor.fetchall() if cursor.description else []
+        return rows
+
+    def _line(self, database: str) -> Any:
+        """Our own connection to a database, kept: a test asks for clean ones by the hundred."""
         import psycopg
 
-        with psycopg.connect(self.url(database), autocommit=True) as connection:
-            rows: list[Any] = []
-            for statement in statements:
-                cursor = connection.execute(statement.encode())
-                rows = cursor.fetchall() if cursor.description else []
-            return rows
+        if database not in self._lines:
+            self._lines[database] = psycopg.connect(
+                self.url(database), autocommit=True, application_name=OURS
+            )
+        return self._lines[database]
 
     def empty(self) -> str:
         """The name of a new database with nothing in it."""
@@ -130,7 +141,8 @@ class Server:
         name = url.partition("@/")[2].partition("?")[0]
         self.execute(
             "postgres",
-            f"SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = '{name}'",
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
+            f" WHERE datname = '{name}' AND application_name <> '{OURS}'",
         )
 
     def empty_journal(self, url: str) -> None:
@@ -140,7 +152,11 @@ class Server:
     def _left(self, given: list[str]) -> str | None:
         """One of the databases that nobody is connected to, emptied; None when there is none."""
         listed = ", ".join(f"'{name}'" for name in given) or "''"
-        busy = self.execute("postgres", f"SELECT datname FROM pg_stat_activity WHERE datname IN ({listed})")
+        busy = self.execute(
+            "postgres",
+            "SELECT datname FROM pg_stat_activity"
+            f" WHERE datname IN ({listed}) AND application_name <> '{OURS}'",
+        )
         name = next((name for name in given if (name,) not in busy), None)
         if name is not None:
             self.execute(name, EMPTIED)
@@ -154,7 +170,9 @@ class Server:
         return name
 
     def stop(self) -> None:
-        """End it, and remove its folder, if it is ours."""
+        """Let go of it; end it, and remove its folder, if it is ours."""
+        for line in self._lines.values():
+            line.close()
         if self.process is None:
             return
         self.process.send_signal(signal.SIGINT)

@@ -67,7 +67,11 @@ def test_a_crash_at_every_effect(
     assert stop > 10
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize(
+    ("new_place", "seed"),
+    [("sqlite", seed) for seed in range(60)] + [("postgresql", seed) for seed in range(60, 75)],
+    indirect=["new_place"],
+)
 @pytest.mark.parametrize("sells", WAYS)
 def test_crashes_in_seeded_order(
     make_world: Callable[..., Any], crash: type[BaseException], sells: str, seed: int
