@@ -46,8 +46,8 @@ class Aloud(Listener):
         self._long = seconds / self._clock.throttle_scale > WORTH_SAYING_S
         if self._long:
             self._output.talk(
-                f"{questions} questions, {self._places} Regions: at least {spoken_s(seconds)} on AWS, which "
-                "lets 10 block searches a Region through, then one in 6.7 s; Ctrl-C keeps what is there"
+                f"{questions} questions, {_regions(self._places)}: at least {spoken_s(seconds)} on AWS, "
+                "which lets 10 block searches a Region through, then one in 6.7 s; Ctrl-C keeps what is there"
             )
 
     def told(self, answer: PlaceAnswer, so_far: Plan | None) -> None:
@@ -71,6 +71,10 @@ class Aloud(Listener):
             return
         self._said_at = at
         self._output.overwrite(f"{made.line}{self._best}", last=made.done >= made.total)
+
+
+def _regions(number: int) -> str:
+    return f"{number} {'Region' if number == 1 else 'Regions'}"
 
 
 def ask_places(
