@@ -78,6 +78,9 @@ def plan(
     offers: Annotated[
         bool, typer.Option("--offers", help="Show every offer seen, with its whole id.")
     ] = False,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show what is proven about the best combination.")
+    ] = False,
     compare: Annotated[bool, typer.Option("--compare", help="Show the six ways side by side.")] = False,
     rows: Annotated[bool, typer.Option("--csv", help="Answer with rows for a spreadsheet instead.")] = False,
     plot: Annotated[
@@ -91,6 +94,7 @@ def plan(
     if guided:
         return guide(output, need)
     faces = read_faces(ways=ways, offers=offers, compare=compare, rows=rows, plot=plot, as_json=as_json)
+    faces = replace(faces, explain=explain)
     typed = typed_need(
         need,
         {

@@ -23,6 +23,7 @@ class Faces:
     compare: bool = False
     rows: bool = False
     plot: Path | None = None
+    explain: bool = False
 
     def show(self, output: Output, header: str, made: Plan, **beside: Any) -> None:
         """Answer with the plan. `beside` are further members of the JSON document."""
@@ -54,6 +55,10 @@ class Faces:
             from berth.planner.compare_text import compare_text
 
             yield compare_text(made)
+        if self.explain:
+            from berth.planner.best.wording import explained
+
+            yield explained(made.combination)
         if self.ways:
             from berth.planner.framework.wording import terms_text
 

@@ -150,6 +150,13 @@ def _span(mix: Mix) -> str:
     return window_text(Window(mix.running[0].start, mix.running[-1].end), fixed=False)
 
 
+def explained(combination: Combination | None) -> str:
+    """What is proven about a combination, and what was not compared. None: no mix beats the first choice."""
+    if combination is None:
+        return "\n".join(hung("no mix of what was seen is cheaper than the first choice", "PROOF"))
+    return "\n".join(["PROOF  of the combination above", *_explained(combination)])
+
+
 # -- proof -------------------------------------------------------------------------------------------------
 def _explained(combination: Combination) -> list[str]:
     lines = _evidence_lines(combination.evidence) if combination.evidence else []
