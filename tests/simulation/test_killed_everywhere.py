@@ -15,7 +15,7 @@ from .exactly_once.world import world
 
 WAITING = 8
 """A verb that waits passes the same points again and again: so often each of them is a point of its own."""
-BOUGHT = ("buy a training plan", "buy a block")
+BOUGHT = ("buy a training plan", "buy a block", "extend a training plan", "extend a block")
 LINE = (Trouble.LOST_REPLY, Trouble.LATE, Trouble.ERROR_AFTER, Trouble.LOST_BEFORE, Trouble.YARD_KILLED)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from berth.orders.extensions.extension import ExtensionState
 from berth.orders.journal import Journal
 from berth.orders.names import ORDER_TAG
 from berth.orders.order import Order, OrderState
@@ -67,6 +68,13 @@ def _unsettled(books: Sequence[Sequence[Order]]) -> Iterator[str]:
         for order in orders:
             if order.state in {OrderState.BUYING, OrderState.UNKNOWN, OrderState.DISPUTED}:
                 yield f"order {order.key} has not settled: {order.state}"
+            if any(one.in_doubt for one in order.extensions):
+                yield f"an extension of order {order.key} has not settled"
+
+
+def _extensions_micros(order: Order) -> int:
+    """What the order's extensions cost; AWS bills them to what they extend."""
+    return sum(one.fee.micros for one in order.extensions if one.state is ExtensionState.BOUGHT)
 
 
 def _name(arn: str | None) -> str | None:
@@ -108,7 +116,7 @@ def _lost(sold: Sequence[Sale], books: Sequence[Sequence[Order]]) -> Iterator[st
 def _sums(sold: Sequence[Sale], books: Sequence[Sequence[Order]]) -> Iterator[str]:
     twice = _bought_twice(sold)
     bought = {
-        _name(order.reservation_arn): order.attempt.fee.micros
+        _name(order.reservation_arn): order.attempt.fee.micros + _extensions_micros(order)
         for orders in books
         for order in orders
         if order.state is OrderState.BOUGHT and order.key.mark not in twice

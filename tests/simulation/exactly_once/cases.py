@@ -13,7 +13,7 @@ from berth.terms.ways import Way
 
 from .client_half import Verb
 from .settling import bought, settle
-from .verbs import Wish, buy, clean, deploy, launch, plan_for
+from .verbs import Wish, buy, clean, deploy, extend, launch, plan_for
 from .world import Prepared, World, world
 
 NEED = "eval"
@@ -71,6 +71,12 @@ def instances(made: World) -> int:
     return int(made.yard.rows(sql)[0]["n"])
 
 
+def extensions(made: World) -> int:
+    """How many extensions were bought and not failed."""
+    sql = "SELECT count(*) AS n FROM extensions WHERE status NOT IN ('payment-failed', 'Failed')"
+    return int(made.yard.rows(sql)[0]["n"])
+
+
 def _plan_is_kept(made: World) -> bool:
     return made.journal(made.machines[0]).recall_plan(made.account, NEED) is not None
 
@@ -83,6 +89,8 @@ CASES: Mapping[str, Case] = MappingProxyType(
         "buy a block": Case(BLOCK, buy, _planned, _is_bought),
         "deploy": Case(PLAN, deploy, _open, lambda made: endpoints(made) == 1),
         "launch": Case(BLOCK, launch, _open, lambda made: instances(made) == 1),
+        "extend a training plan": Case(PLAN, extend, _open, lambda made: extensions(made) == 1),
+        "extend a block": Case(BLOCK, extend, _open, lambda made: extensions(made) == 1),
         "clean an endpoint": Case(PLAN, clean, _at_work, lambda made: endpoints(made) == 0),
         "clean instances": Case(BLOCK, clean, _at_work, lambda made: instances(made) == 0),
     }

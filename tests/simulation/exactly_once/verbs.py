@@ -12,8 +12,11 @@ from berth.cli.buy import buy_choice, recalled, say
 from berth.cli.clean import clean_order
 from berth.cli.deploy import bought, deploy_order, what_to_deploy
 from berth.cli.desks import Counter
+from berth.cli.extend import _extend as extend_order
+from berth.cli.extend import _say as say_extended
 from berth.cli.launch import launch_order, say_launched, what_to_launch
 from berth.cli.show import _show_one, settled
+from berth.orders.extensions.wish import read_wish
 from berth.planner.cost import cost_of
 from berth.planner.launch import Launch
 from berth.planner.need import Deployment, Need
@@ -131,6 +134,13 @@ def launch(at: Counter, need: str) -> int:
     """`berth launch NEED`."""
     order, seen = bought(at, at.order(need), wait=False)
     say_launched(at, order, launch_order(at, order, seen, what_to_launch(order)))
+    return ExitCode.DONE
+
+
+def extend(at: Counter, need: str) -> int:
+    """`berth extend NEED --by 1d --yes --max ...`."""
+    wish = read_wish("1d", None, None, None)
+    say_extended(at, extend_order(at, at.order(need), wish, most=str(CAP.amount), yes=True))
     return ExitCode.DONE
 
 
