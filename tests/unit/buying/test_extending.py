@@ -217,6 +217,31 @@ def test_two_journals_make_one_extension(longer: Longer, tmp_path: Path) -> None
     other.journal.close()
 
 
+def test_what_the_journal_knows_counts_while_the_history_lags(longer: Longer) -> None:
+    """Bought and not shown yet: a wish for that end is met, one for a later end waits for the payment."""
+    longer.aws.lag = timedelta(minutes=5)
+    longer.extend()
+    assert longer.aws.seen() == []
+    assert longer.extend(Wish(until=WINDOW.end + WEEK)).how is How.ALREADY
+    assert "is being paid" in refusal(lambda: longer.extend(Wish(until=WINDOW.end + 2 * WEEK))).message
+
+
+@pytest.mark.parametrize("without_end", [False, True])
+def test_beside_a_payment_of_an_unknown_word_nothing_is_bought(longer: Longer, without_end: bool) -> None:
+    """It may be paid: `never-heard-of`, with and without the end that it leads to."""
+    longer.extend()
+    words = {"CapacityBlockExtensionStatus", "Status", "PaymentStatus"}
+    ends = {"CapacityBlockExtensionEndDate", "EndDate"} if without_end else set()
+    longer.aws.change_entry = lambda entry: {
+        key: "never-heard-of" if key in words else value for key, value in entry.items() if key not in ends
+    }
+    assert "is being paid" in refusal(lambda: longer.extend(Wish(until=WINDOW.end + 2 * WEEK))).message
+    assert longer.aws.calls == 1
+    # The same for whoever has no journal that knows of it.
+    assert longer.aws.shop.history().unpaid(WINDOW.end)
+    assert without_end or not longer.aws.shop.history().unpaid(WINDOW.end + WEEK)
+
+
 # -- field faults ----------------------------------------------------------------------------------------
 def test_a_store_that_takes_nothing_after_the_call_buys_one(longer: Longer, monkeypatch: Any) -> None:
     """Field fault 5: rule "extend 7 d, look ahead 2 d", 10 runs a minute apart, the store read-only right
@@ -388,6 +413,11 @@ def test_the_rules_of_spending_are_asked_in_the_write_of_the_intent(longer: Long
     ended = refusal(lambda: extend(desk, longer.till(), longer.order, BY_A_WEEK, None))
     assert ended.exit_code is ExitCode.DECISION_NEEDED
     assert (longer.aws.calls, longer.order.extensions) == (0, ())
+    offer = ExtensionOffer("x", Window(WINDOW.end, WINDOW.end + WEEK), Money.parse("7000.00"), WINDOW.start)
+    proposal, book = propose(longer.order, offer), ExtensionBook(longer.world.journal)
+    now = longer.world.clock.now()
+    refusal(lambda: book.intend(proposal, offer, gate, intent_id="i", holder="p1", now=now))
+    assert longer.order.extensions == ()
     wide = replace(gate, rules=replace(rules, caps=(Cap(Per.ORDER, Money.parse("7300.00")),)))
     desk = replace(desk, gate=wide)
     assert extend(desk, longer.till(), longer.order, BY_A_WEEK, None).how is How.BOUGHT
