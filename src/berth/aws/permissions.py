@@ -166,8 +166,8 @@ class Role(StrEnum):
 ROLES: Mapping[Role, tuple[str, ...]] = MappingProxyType(
     {
         Role.READ: ("plan", "doctor", "show", "ls", "leave", "rebuild"),
-        Role.WATCH: ("show", "ls", "leave"),
-        Role.BUY: ("plan", "buy", "extend", "adopt", "doctor", "show", "ls", "leave", "rebuild"),
+        Role.WATCH: ("show", "ls", "approve", "leave"),
+        Role.BUY: ("plan", "buy", "approvals", "extend", "adopt", "doctor", "show", "ls", "leave", "rebuild"),
         Role.DEPLOY: ("deploy", "launch", "invoke", "clean", "show", "ls", "leave"),
     }
 )
