@@ -13,7 +13,7 @@ from berth.cli.output import Output
 from berth.terms.outcomes import BerthError, ExitCode
 
 if TYPE_CHECKING:
-    from berth.inventory.leaving import Doubt, Leaving
+    from berth.inventory.leaving import Armed, Doubt, Leaving
     from berth.terms.money import Money
 
 
@@ -37,7 +37,7 @@ def leave(
     with counter(output, profile=profile, regions=region or ()) as at:
         inventory, unlisted = inventory_of(at, region or (), everything=False)
         more = look_further(at.door, inventory.regions)
-        left = leaving(inventory, more, _doubts(at), _unused(at))
+        left = leaving(inventory, more, _doubts(at), _unused(at), _armed(at))
     output.document(left.to_json())
     output.answer(leaving_text(left))
     return _end(output, left, unlisted)
@@ -56,6 +56,22 @@ def _doubts(at: Counter) -> list[Doubt]:
         for one in order.extensions
         if one.in_doubt
     ]
+
+
+def _armed(at: Counter) -> list[Armed]:
+    """Purchases that were asked approval for and not made; what is bought is armed no longer."""
+    from berth.inventory.leaving import Armed
+    from berth.orders.order import OrderState
+
+    ledger, now = at.journal.ledger(), at.door.clock.now()
+    found = []
+    for request in ledger.requests():
+        order = at.journal.order(request.key)
+        made = order is not None and order.state is OrderState.BOUGHT
+        if request.key.account == at.account and now < request.expires_at and not made:
+            given = bool(ledger.given(request))
+            found.append(Armed(str(request.key), request.amount, request.expires_at, given))
+    return found
 
 
 def _unused(at: Counter) -> dict[tuple[str, str], Money]:

@@ -66,6 +66,17 @@ class Doubt:
 
 
 @dataclass(frozen=True, slots=True)
+class Armed:
+    """A purchase that somebody asked approval for, and that has not been made. `given`: it was approved, so
+    whoever may pay can make it until `until`."""
+
+    order: str
+    amount: Money
+    until: datetime
+    given: bool
+
+
+@dataclass(frozen=True, slots=True)
 class StillPaid:
     """A reservation that is paid and not over. `until` None: no end, or not shown. `unused` is the share of
     the fee of the time to come; None where the fee is not known, or there is none (billed by the hour)."""
@@ -93,13 +104,14 @@ class Leaving:
     instances: tuple[RunningInstance, ...]
     requests: tuple[OpenRequest, ...]
     doubts: tuple[Doubt, ...]
+    armed: tuple[Armed, ...]
     unread: tuple[tuple[str, str], ...]
 
     @property
     def runs(self) -> bool:
         """Whether something runs or waits that somebody could end."""
         by_the_hour = any(one.by_the_hour for one in self.paid)
-        return bool(self.endpoints or self.instances or self.requests or by_the_hour)
+        return bool(self.endpoints or self.instances or self.requests or self.armed or by_the_hour)
 
     @property
     def exit_code(self) -> ExitCode:
@@ -126,6 +138,15 @@ class Leaving:
             "paid": [_paid_json(one, self.at) for one in self.paid],
             "endpoints": [one.to_json() for one in self.endpoints],
             "instances": [_instance_json(one) for one in self.instances],
+            "armed": [
+                {
+                    "order": one.order,
+                    "amount": money_json(one.amount),
+                    "until": iso(one.until),
+                    "given": one.given,
+                }
+                for one in self.armed
+            ],
             "quota_requests": [_request_json(one) for one in self.requests],
             "doubts": [
                 {"order": one.order, "state": one.state, "line": one.spending.line()} for one in self.doubts
@@ -138,6 +159,7 @@ def leaving(
     more: Sequence[MoreOfRegion],
     doubts: Sequence[Doubt],
     unused: Mapping[tuple[str, str], Money],
+    armed: Sequence[Armed] = (),
 ) -> Leaving:
     """Put together what AWS and the journal know. `unused` is what is unused of an order's fee by its
     segments, by Region and id; elsewhere it follows from the window."""
@@ -157,6 +179,7 @@ def leaving(
         instances=tuple(instance for one in more for instance in one.instances),
         requests=tuple(request for one in more for request in one.requests),
         doubts=tuple(doubts),
+        armed=tuple(armed),
         unread=tuple((region, "; ".join(dict.fromkeys(said))) for region, said in sorted(troubles.items())),
     )
 

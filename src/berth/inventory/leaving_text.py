@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator
 
 from berth.inventory.holdings import Endpoint
-from berth.inventory.leaving import Leaving, OpenRequest, RunningInstance, StillPaid
+from berth.inventory.leaving import Armed, Leaving, OpenRequest, RunningInstance, StillPaid
 from berth.terms.instants import iso
 from berth.terms.text import plain
 
@@ -17,6 +17,7 @@ def leaving_text(left: Leaving) -> str:
     """The whole list: what is in doubt, what runs, what is paid, what is waited for, what was not read."""
     blocks = [
         ("In doubt", [f"order {one.order} is {one.state}: {one.spending.line()}" for one in left.doubts]),
+        ("Armed", [_armed(one) for one in left.armed]),
         ("Running", [*map(_instance, left.instances), *map(_endpoint, left.endpoints)]),
         ("Still paid", [_paid(one, left) for one in left.paid]),
         ("Waited for", list(map(_request, left.requests))),
@@ -33,6 +34,11 @@ def _block(title: str, said: list[str]) -> Iterator[str]:
             f"  {plain(one, 1000)}", WIDTH, subsequent_indent="    ", break_long_words=False,
             break_on_hyphens=False,
         )  # fmt: skip
+
+
+def _armed(one: Armed) -> str:
+    how = "approved: whoever may pay can buy it" if one.given else "approval is asked for"
+    return f"order {one.order} for {one.amount}, {how}, until {iso(one.until)}"
 
 
 def _instance(one: RunningInstance) -> str:
@@ -79,8 +85,9 @@ def _request(one: OpenRequest) -> str:
 def _closing(left: Leaving) -> str:
     places = f"{len(left.regions)} {'Region' if len(left.regions) == 1 else 'Regions'}"
     if left.doubts or left.runs or left.paid:
+        running = len(left.instances) + len(left.endpoints)
         counts = (
-            f"{len(left.doubts)} in doubt, {len(left.instances) + len(left.endpoints)} running,"
+            f"{len(left.doubts)} in doubt, {len(left.armed)} armed, {running} running,"
             f" {len(left.paid)} still paid, {len(left.requests)} waited for; {places} looked at"
         )
         return textwrap.fill(counts, WIDTH)

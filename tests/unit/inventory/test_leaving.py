@@ -10,7 +10,7 @@ import pytest
 
 from berth.inventory.holdings import Endpoint
 from berth.inventory.join import RegionAnswer, join
-from berth.inventory.leaving import Doubt, Leaving, MoreOfRegion, OpenRequest, RunningInstance, leaving
+from berth.inventory.leaving import Armed, Doubt, Leaving, MoreOfRegion, OpenRequest, RunningInstance, leaving
 from berth.inventory.leaving_text import leaving_text
 from berth.planner.owned import Owned
 from berth.terms.money import Money
@@ -100,10 +100,20 @@ def test_the_text_says_of_each_thing_how_to_end_it() -> None:
     flat = " ".join(text.split())
     for words in (
         "berth show eval", "berth clean eval", "endpoint e (InService) on p", "384 asked for, PENDING",
-        "NOT KNOWN us-east-1: throttled; denied", "1 in doubt, 2 running, 1 still paid, 1 waited for",
+        "NOT KNOWN us-east-1: throttled; denied",
+        "1 in doubt, 0 armed, 2 running, 1 still paid, 1 waited for",
     ):  # fmt: skip
         assert words in flat
     assert max(map(len, text.splitlines())) <= 80
     on_demand = RunningInstance("us-east-1", "i-2", "running", "eval", "p5.48xlarge", None, FEE)
     said = leaving_text(left(more=MoreOfRegion("us-east-1", (on_demand,))))
     assert "1,000.00 USD/h by the list" in " ".join(said.split())
+
+
+def test_an_approved_purchase_that_was_not_made_is_armed() -> None:
+    """Whoever may pay can still make it, so nobody who goes has left nothing."""
+    inventory = join([RegionAnswer("us-east-1")], [], NOW, account="123456789012")
+    made = leaving(inventory, [], [], {}, [Armed("eval", FEE, NOW + timedelta(minutes=5), True)])
+    assert made.exit_code is ExitCode.SOMETHING_LEFT
+    assert "order eval for 1,000.00 USD, approved" in " ".join(leaving_text(made).split())
+    assert made.to_json()["armed"][0]["given"] is True
