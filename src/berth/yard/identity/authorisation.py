@@ -2,8 +2,8 @@
 
 An account sees nothing of another's: services look resources up by (account, Region, name), and a request
 that names another account's resource by its ARN stops here. So does one that the account's own policy does
-not allow. A yard knows of a request its action, its place and, for launches, the market; a policy that allows an
-action on some resources only is kept to as far as that goes (docs/reference/unconfirmed.md).
+not allow. A yard knows of a request its action, its place and, for launches, the market; a policy that allows
+an action on some resources only is kept to as far as that goes (docs/reference/unconfirmed.md).
 """
 
 from __future__ import annotations
