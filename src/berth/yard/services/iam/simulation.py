@@ -1,7 +1,7 @@
 """SimulatePrincipalPolicy: what an account's policy says of actions, without doing them.
 
 The answer follows the API reference and the IAM user guide ("Testing IAM policies", read 2026-11): one result
-an action and resource, `*` where no resource is named; condition keys without a value are reported as missing.
+an action and resource, `*` where none is named; condition keys without a value are reported as missing.
 """
 
 from __future__ import annotations
