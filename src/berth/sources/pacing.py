@@ -39,6 +39,10 @@ class Bucket:
         return level if at is None else min(float(self.size), level + max(0.0, at) * self.refill_per_s)
 
 
+JITTER_S = 0.5
+"""How much later than another a request may reach the service: who sends a call the moment that a token is
+back is refused whenever the call before it was slow on its way. It is waited once, not at every call."""
+
 BLOCK_SEARCH = Bucket(BLOCK_SEARCH_BUCKET, BLOCK_SEARCH_REFILL_PER_S)
 
 
@@ -89,10 +93,10 @@ class Pacer:
         return self._tokens
 
     def take(self) -> None:
-        """Take one token, and sleep before where there is none yet."""
+        """Take one token, and sleep before where there is none yet, with room for `JITTER_S`."""
         self._fill()
         if self._tokens < 1:
-            self._sleep((1 - self._tokens) / self._refill)
+            self._sleep((1 - self._tokens) / self._refill + JITTER_S)
             self._fill()
         self._tokens = max(0.0, self._tokens - 1)
         self.taken += 1

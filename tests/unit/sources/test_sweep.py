@@ -87,6 +87,22 @@ def test_a_bucket_that_was_used_before_is_never_taken_for_fuller(gaps: list[floa
     assert left == pytest.approx(pacer.tokens, abs=1e-6)
 
 
+@settings(deadline=None, max_examples=60)
+@given(st.lists(st.floats(0, 0.45), min_size=20, max_size=30))
+def test_paced_calls_are_not_refused_when_some_are_slow_on_their_way(delays: list[float]) -> None:
+    """Each call reaches the service up to half a second late; the bucket there never lacks a token."""
+    clock = FakeClock()
+    pacer = Pacer(clock.elapsed, clock.sleep)
+    level, at = 10.0, 0.0
+    for delay in delays:
+        pacer.take()
+        arrived = max(at, clock.elapsed() + delay)
+        level, at = min(10.0, level + (arrived - at) * 0.15), arrived
+        assert level >= 1 - 1e-9
+        level -= 1
+    assert clock.elapsed() <= (len(delays) - 10) / 0.15 + 1, "it costs half a second once"
+
+
 def test_a_bucket_is_full_after_its_time() -> None:
     """Ten calls a minute ago have left one short of all; after 67 s nothing is missing."""
     assert Bucket(10, 0.15).level([60.0] * 10) == pytest.approx(9.0)
