@@ -457,3 +457,20 @@ def test_an_approval_is_of_one_teams_money(berth: Any, approving: Any, approve: 
     assert ended.code == 15
     assert "it is for another offer" in ended.err
     assert berth.buy("whose").code == 0
+
+
+def test_what_runs_in_what_is_paid_keeps_to_the_lists(berth: Any, rules: Callable[[str], Path]) -> None:
+    """`deploy` into a Region that is not allowed is refused; a tag that lacks is said and stops nothing."""
+    rules("")
+    berth.plan("in-use")
+    assert berth.buy("in-use").code == 0
+    what = ("--image", "rehearsal/echo:1", "--role", "arn:aws:iam::123456789012:role/serving")
+    rules('[allow]\nregions = ["us-west-2"]')
+    refused = berth("deploy", "in-use", *what)
+    assert refused.code == 15
+    assert "Region us-east-1 is not allowed" in refused.err
+    assert refused.money.startswith("paid 228.77 USD")
+    rules("[tags.team]")
+    warned = berth("deploy", "in-use", *what)
+    assert "warning: order in-use: the tag team is missing" in warned.err
+    assert "do not allow it" not in warned.err

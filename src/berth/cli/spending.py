@@ -71,13 +71,20 @@ def check_early(at: Counter, desk: Desk, key: OrderKey, approval: Approval, hand
 
 
 def check_use(at: Counter, order: Order) -> None:
-    """Whether the rules let something run in what the order has paid for: places, types, tags.
+    """Whether the rules let something run in what the order has paid for.
 
+    Allow-lists hold. A required tag that lacks is a warning: what is paid does not stand idle for want of it.
     Raises BerthError (decision needed).
     """
     from berth.orders.spending_gate import check_spending, use_of
 
-    check_spending(at.gate, at.journal.ledger(), use_of(order), at.door.clock.now())
+    rules, use = at.gate.rules, use_of(order)
+    if rules is None:
+        return
+    gate = replace(at.gate, rules=replace(rules, tags=()))
+    check_spending(gate, at.journal.ledger(), use, at.door.clock.now())
+    for complaint in filter(None, (rule.complaint(use.spend.tags) for rule in rules.tags)):
+        at.warn(f"order {order.key}: {complaint} ({rules.source})")
 
 
 def asked_for(at: Counter, missing: NotApproved, handle: str) -> BerthError:
