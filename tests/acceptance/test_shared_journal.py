@@ -63,7 +63,9 @@ def test_two_machines_make_one_order(
     (order,) = listed.json["orders"]
     assert (order["order"], order["state"], order["fee"]["amount"]) == ("team", "bought", "228.77")
     assert order["caller"].startswith("arn:aws:")
-    assert "team" in berth("ls", "--orders").out
+    assert "by arn:aws:" in berth("ls", "--orders").out
+    assert "intended: attempt 1" in berth("show", "team", "--history").out
+    assert berth("show", "team", "--json").json["history"][0]["caller"] == order["caller"]
     assert len(berth.sold("team")) == 1
 
 

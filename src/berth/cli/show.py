@@ -11,9 +11,11 @@ from berth.cli.desks import Counter, Wait, counter, tell_spending
 from berth.cli.extend import settled_extensions
 from berth.cli.options import Json, Profile
 from berth.cli.output import Output
+from berth.terms.instants import iso
 from berth.terms.outcomes import ExitCode
 
 if TYPE_CHECKING:
+    from berth.orders.journal import Event
     from berth.orders.order import Order
     from berth.orders.seen import SeenReservation
 
@@ -105,7 +107,6 @@ def _show_all(at: Counter) -> int:
 def _show_one(at: Counter, order: Order, *, history: bool) -> int:
     from berth.orders.extensions.wording import extension_json, extension_lines
     from berth.orders.wording import next_step, order_json, order_lines
-    from berth.terms.instants import iso
     from berth.terms.text import plain
     from berth.workloads.report import make_report, report_lines
 
@@ -118,7 +119,15 @@ def _show_one(at: Counter, order: Order, *, history: bool) -> int:
     document["extensions"] = [extension_json(one) for one in order.extensions]
     document["report"] = report.to_json()
     document["history"] = [
-        {"number": e.number, "at": iso(e.at), "kind": e.kind, "detail": e.detail} for e in events
+        {
+            "number": e.number,
+            "at": iso(e.at),
+            "kind": e.kind,
+            "detail": e.detail,
+            "caller": e.who.caller,
+            "process": e.who.process,
+        }
+        for e in events
     ]
     at.output.document(document)
     lines = (
@@ -130,12 +139,19 @@ def _show_one(at: Counter, order: Order, *, history: bool) -> int:
     if order.reservation_arn is not None and now >= order.window.start:
         lines += ["", *report_lines(report)]
     if history:
-        lines += ["", *(f"{iso(e.at)}  {e.kind}: {e.detail}" for e in events)]
+        lines += ["", *(line for event in events for line in _event_lines(event))]
     status = endpoint["status"] if endpoint else None
     step = next_step(order, seen, now, endpoint=status, running=sum(not one["ending"] for one in instances))
     lines += ["", f"next     {step}"]
     at.output.answer("\n".join(plain(line, 2000) for line in lines))
     return ExitCode.DONE
+
+
+def _event_lines(event: Event) -> list[str]:
+    """What happened, and who wrote it where that is known."""
+    who = ", ".join(filter(None, (event.who.caller, event.who.process)))
+    what = f"{iso(event.at)}  {event.kind}: {event.detail}"
+    return [what, *([f"  by {who}"] if who else [])]
 
 
 def _what_runs(at: Counter, order: Order) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:

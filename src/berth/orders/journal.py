@@ -51,16 +51,6 @@ class LostRace(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
-    """One line of an order's history. `number` counts from 1 within the order."""
-
-    number: int
-    at: datetime
-    kind: str
-    detail: str
-
-
-@dataclass(frozen=True, slots=True)
 class Who:
     """Who writes: the caller's ARN as STS told it, and user, machine and process. None: not known."""
 
@@ -69,6 +59,17 @@ class Who:
 
 
 NOBODY = Who()
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One line of an order's history, and who wrote it. `number` counts from 1 within the order."""
+
+    number: int
+    at: datetime
+    kind: str
+    detail: str
+    who: Who = NOBODY
 
 
 def open_journal(
@@ -328,9 +329,15 @@ class Journal:
     def events(self, key: OrderKey) -> tuple[Event, ...]:
         """The order's history, oldest first."""
         rows = self._db.execute(
-            "SELECT number, at, kind, detail FROM events WHERE order_id = ? ORDER BY number", (self._id(key),)
+            "SELECT * FROM events WHERE order_id = ? ORDER BY number", (self._id(key),)
         ).fetchall()
-        return tuple(Event(row["number"], from_micros(row["at"]), row["kind"], row["detail"]) for row in rows)
+        return tuple(
+            Event(
+                row["number"], from_micros(row["at"]), row["kind"], row["detail"],
+                Who(row["caller"], row["process"]),
+            )
+            for row in rows
+        )  # fmt: skip
 
     def note(self, key: OrderKey, kind: str, detail: str, now: datetime) -> None:
         """Add a line to the order's history that changes nothing."""
