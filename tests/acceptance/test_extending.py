@@ -229,6 +229,23 @@ def test_a_training_plan_is_extended_and_its_endpoint_runs_on(longer: Longer) ->
     assert berth("extend", "served", "--by", "2d", "--yes", "--max", "600").out.count("already extended") == 1
 
 
+def test_an_extension_waits_for_an_approval_of_its_own(
+    longer: Longer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Rules of spending hold for it too: one alarm, nothing bought, and how to go on."""
+    rules = tmp_path / "rules.toml"
+    approver = f"arn:aws:iam::{longer.id}:user/boss"
+    rules.write_text(f'[approval]\nabove = ["2000 USD"]\napprovers = ["{approver}"]\n')
+    monkeypatch.setenv("BERTH_RULES", str(rules))
+    first, second = longer("--by", "7d", *PAID), longer("--by", "7d", *PAID)
+    assert (first.code, second.code) == (15, 15)
+    assert (first.err + second.err).count("ALARM") == 1
+    assert "the same command with --proof proof.json" in first.err
+    assert first.money == "nothing was spent"
+    assert longer.calls() == 0
+    assert longer("--by", "1d", *PAID).code == 0  # below the threshold
+
+
 def test_what_is_refused_spends_nothing(longer: Longer) -> None:
     """Each ends with what to do and that nothing was spent."""
     for words, code, says in (

@@ -151,7 +151,8 @@ def _extend(at: Counter, order: Order, wish: Wish, *, most: str | None, yes: boo
         return act(desk, till, order, wish, read_amount(most))
     except NotApproved as missing:
         ends = asked_for(at, missing, str(order.key))
-        step = (ends.next_step or "").replace(f"berth buy {order.key}", "the same command with", 1)
+        again = f"`berth buy {order.key} --proof proof.json`"
+        step = (ends.next_step or "").replace(again, "the same command with --proof proof.json")
         raise BerthError(ends.exit_code, ends.message, step or None) from None
 
 

@@ -107,9 +107,9 @@ def extend(desk: Desk, till: Till, order: Order, wish: Wish, cap: Money | None) 
         raise refused
     offers = _offers(desk, till.shop, wish, look.at.end)
     offer = cheapest(offers, look.at.end, Bounds(cap, _floor(order), order.offer.count))
-    till.agree(offer)
     proposal = propose(order, offer)
     check_spending(desk.gate, desk.journal.ledger(), proposal, desk.clock.now())
+    till.agree(offer)
     client = till.buyer()  # before the intent: a door that does not open has spent nothing
     fresh = _once_more(desk, till.shop, look, offer)
     return _pay_and_record(desk, till.shop, client, Call(look, proposal, fresh))
