@@ -192,6 +192,8 @@ class _Clients:
         web = URLLib3Session(timeout=10, proxies=proxies, verify=verify)  # follows no redirect
         try:
             answer = web.send(AWSRequest(method="GET", url=url, headers=dict(headers)).prepare())
+            if self._yard is not None:
+                self._hear(response_dict={"headers": answer.headers})
             return answer.status_code, answer.content
         finally:
             web.close()

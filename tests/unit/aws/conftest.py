@@ -99,6 +99,8 @@ def _handler(yard: SmallYard) -> type[BaseHTTPRequestHandler]:
             self.send_response(302 if yard.redirect else status)
             if yard.redirect:
                 self.send_header("Location", yard.redirect)
+            if yard.time is not None:
+                self.send_header("x-yard-time", yard.time)
             self.send_header("Content-Length", str(len(text.encode())))
             self.end_headers()
             self.wfile.write(text.encode())

@@ -83,6 +83,13 @@ def test_a_proof_signs_what_it_approves(door: Door, small_yard: Any) -> None:
     assert parse_qs(urlsplit(path).query) == said
 
 
+def test_a_verified_proof_tells_the_yards_time(door: Door, small_yard: Any) -> None:
+    """Whoever listens for long follows the yard's clock by the answers that it gets."""
+    small_yard.time = "2026-12-02T09:00:00Z"
+    verify_proof(door, make_proof(door, HASH, APPROVES), APPROVES)
+    assert door.clock.now() == datetime(2026, 12, 2, 9, 0, tzinfo=UTC)
+
+
 def test_making_one_sends_nothing(door: Door, small_yard: Any) -> None:
     """Signing is local."""
     before = len(small_yard.asked)
