@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from berth.planner.best.program import Solved
 
 _HAIR = 1e-9
+# So many offers are too many to begin with: the solver first looks at a core of them.
+_LARGE = 250
 
 
 class NoOptimiser(Exception):
@@ -82,6 +84,17 @@ def _need_the_optimiser() -> None:
         import numpy  # noqa: F401
     except ImportError as missing:
         raise NoOptimiser("the best combination needs HiGHS: pip install 'gpu-berth[optimiser]'") from missing
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Which share of the room between bound and choice an offer may use up by itself, and how many nodes."""
+
+    share: float
+    nodes: int
+
+
+_CORE = _Part(0.1, 300)
 
 
 @dataclass(slots=True)
@@ -176,7 +189,7 @@ class _Run:
 
     def _settle(self, board: _Board) -> tuple[_Found | None, float]:
         """The best choice of a scene and a bound on all of them, in the grid's unit."""
-        from berth.planner.best.program import Status, solve_whole
+        from berth.planner.best.program import Status
         from berth.planner.best.search import improved
 
         linear, start = board.linear, None
@@ -189,19 +202,29 @@ class _Run:
         rounded = self._found(board, start, None) if start is not None else None
         if self.limits.nodes == 0 or (rounded is not None and _met(rounded, board)):
             return rounded, linear.bound
-        start = start if rounded is not None else None
-        grid = _worth_a_look(board, rounded, start)
-        kept = None if start is None else start[_kept(board.grid, grid)]
-        solved = solve_whole(grid, kept, self.limits.nodes, board.pausing)
-        self.nodes += solved.nodes
+        best, start = rounded, start if rounded is not None else None
+        if start is not None and len(board.grid.offers) >= _LARGE:
+            best, start, _ = self._go_on(board, best, start, _CORE)
+        best, _, solved = self._go_on(board, best, start, _Part(1.0, self.limits.nodes))
         if solved.status is Status.IMPOSSIBLE:
             return None, float("inf")
+        return best, max(solved.bound, linear.bound)
+
+    def _go_on(
+        self, board: _Board, known: _Found | None, start: Ints | None, part: _Part
+    ) -> tuple[_Found | None, Ints | None, Solved]:
+        """The program from a known choice, without the offers that reduced costs leave little hope for."""
+        from berth.planner.best.program import solve_whole
+
+        grid = _worth_a_look(board, known, start, part.share)
+        kept = None if start is None else start[_kept(board.grid, grid)]
+        solved = solve_whole(grid, kept, part.nodes, board.pausing)
+        self.nodes += solved.nodes
         steps = None if solved.steps is None else _all_steps(board.grid, grid, solved.steps)
         better = self._found(board, steps, solved.running) if steps is not None else None
-        best = min(
-            (f for f in (rounded, better) if f is not None), key=lambda f: f.reckoning.cost, default=None
-        )
-        return best, max(solved.bound, linear.bound)
+        if steps is None or better is None or (known and known.reckoning.cost <= better.reckoning.cost):
+            return known, start, solved
+        return better, steps.astype(int), solved
 
     def _found(self, board: _Board, steps: Ints | Floats, running: Ints | None) -> _Found | None:
         bought = chosen(board.grid, steps)
@@ -250,14 +273,15 @@ class _Run:
 _MICRO = timedelta(microseconds=1)
 
 
-def _worth_a_look(board: _Board, rounded: _Found | None, start: Ints | None) -> Grid:
-    """The grid without the offers that no choice as cheap as the rounded one can hold, by their reduced
-    costs.
+def _worth_a_look(board: _Board, rounded: _Found | None, start: Ints | None, share: float) -> Grid:
+    """The grid without the offers that no choice as cheap as the rounded one can hold, by reduced costs.
+
+    With a `share` under 1 more is left out: what would use up that share of the room by itself.
     """
     reduced = board.linear.reduced
     if rounded is None or start is None or reduced is None:
         return board.grid
-    room = float(rounded.reckoning.cost) / board.grid.unit - board.linear.bound
+    room = share * (float(rounded.reckoning.cost) / board.grid.unit - board.linear.bound)
     return board.grid.only((reduced <= room * (1 + 1e-6) + 1e-6) | (start > 0))
 
 

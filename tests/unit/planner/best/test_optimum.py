@@ -19,8 +19,8 @@ from berth.terms.money import Money
 
 from .small_cases import SLOT, candidates, cheapest, day, exceeds, supplies, wish, wishes
 
-FEW = settings(deadline=None, max_examples=60)
-MANY = settings(deadline=None, max_examples=150)
+FEW = settings(deadline=None, max_examples=40)
+MANY = settings(deadline=None, max_examples=100)
 
 
 def proven(asked: Wish, supply: Supply) -> Answer | None:
