@@ -5,8 +5,10 @@ from __future__ import annotations
 import sqlite3
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -186,14 +188,34 @@ def test_a_price_that_moves_between_question_and_call(
 def test_a_payment_that_fails_ends_the_block_in_time(longer: Longer) -> None:
     """`--wait` says so; the end is the old one; the next run buys anew."""
     longer.yard.fault("payment-failure", BUY, times=1)
-    assert longer("--by", "7d", *PAID).code == 0
-    longer.yard.clock.advance(minutes=6)
+    with moved_after_the_call(longer):
+        ended = longer("--by", "7d", *PAID, "--wait")
+    assert ended.code == 15
+    assert f"failed: the reservation ends at {minute(longer.end)}" in ended.err
+    assert ended.money == "nothing was spent"
     shown = longer.berth("show", longer.name)
     assert "payment-failed, nothing was paid for it" in shown.out
-    again = longer("--by", "7d", *PAID)
+    with moved_after_the_call(longer):
+        again = longer("--by", "7d", *PAID, "--wait")
     assert again.code == 0, again.err
-    longer.yard.clock.advance(minutes=6)
+    assert "payment-succeeded" in again.out
     assert len(longer.billed()) == 1
+
+
+@contextmanager
+def moved_after_the_call(longer: Longer) -> Iterator[None]:
+    """The yard's clock moves on by six minutes once one more extension was bought."""
+    before = longer.calls()
+
+    def move() -> None:
+        while longer.calls() == before:
+            time.sleep(0.05)
+        longer.yard.clock.advance(minutes=6)
+
+    mover = threading.Thread(target=move)
+    mover.start()
+    yield
+    mover.join()
 
 
 def test_killed_at_the_call_and_run_again(longer: Longer) -> None:
