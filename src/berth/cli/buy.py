@@ -1,4 +1,4 @@
-"""`berth buy`: buy one choice of a plan, once. The only verb besides `run` that spends."""
+"""`berth buy`: buy one choice of a plan, once. Besides `extend` and `run` the only verb that spends."""
 
 from __future__ import annotations
 
