@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
 
+import berth.orders
 from berth.orders.audit import read_audit
 from berth.orders.journal import open_journal
 from berth.orders.journal_file import MIGRATIONS, ServerPlace
@@ -378,6 +381,19 @@ def test_a_newer_journal_is_read_by_nobody_older(database: str) -> None:
             "UPDATE berth.schema_version SET version = %s", (head_of(migrations(MIGRATIONS, "postgresql")),)
         )
     assert before == 99
+
+
+def test_nothing_asks_the_servers_clock() -> None:
+    """Instants come from the program, so a server whose clock is wrong changes nothing."""
+    clocks = re.compile(
+        r"\b(?:now|clock_timestamp|statement_timestamp|datetime|strftime)\(\)|\bCURRENT_|\bLOCALTIME"
+    )
+    for dialect in ("sqlite", "postgresql"):
+        assert [number for number, script in migrations(MIGRATIONS, dialect) if clocks.search(script)] == []
+    for module in Path(berth.orders.__file__).parent.glob("**/*.py"):
+        assert not re.search(
+            r'"[^"]*\b(?:SELECT|INSERT|UPDATE)\b[^"]*\b(?:now\(\)|CURRENT_)', module.read_text()
+        )
 
 
 def test_commits_are_on_the_disk_whatever_the_role_says(empty: str, postgresql: Any) -> None:
