@@ -14,7 +14,7 @@ from berth.planner.best.changes import Kind as ChangeKind
 from berth.planner.best.others import Kind, Other, others
 from berth.planner.best.reckon import reckon
 from berth.planner.best.solve import best_of
-from berth.planner.best.supply import Candidate, Supply
+from berth.planner.best.supply import Candidate, Confirmed, Supply
 from berth.planner.best.wish import Goal, Part, Step, Wish
 from berth.terms.money import Money
 from berth.terms.ways import Way
@@ -256,3 +256,53 @@ def test_256_instances_over_all_blocks_are_not_passed() -> None:
     answer = best_of(wish((0, 1, 192)), Supply(blocks, (meter("1"),), most_by_way=((way, 128),))).answer
     assert answer is not None
     assert len(answer.bought) == 2
+
+
+# -- cases that drawn ones found, or may miss ---------------------------------------------------------------
+def test_of_two_divisible_twins_both_are_of_use() -> None:
+    """Two offers of two, a sum of three confirmed: two of one and one of the other."""
+    twins = tuple(whole(name, 0, 1, 2, "10", divisible=True) for name in ("a", "b"))
+    confirmed = (Confirmed(TYPE, "use1-az1", window(0, 4), 3),)
+    answer = best_of(wish((0, 1, 3)), Supply(twins, (meter("10"),), confirmed)).answer
+    assert answer is not None
+    assert [(b.candidate.id, b.count) for b in answer.bought] == [("a", 2), ("b", 1)]
+
+
+def test_of_two_offers_alike_the_cheaper_one_is_bought() -> None:
+    """They exclude each other; only fee and id differ."""
+    supply = Supply((whole("a", 0, 1, 2, "20"), whole("b", 0, 1, 2, "10")))
+    answer = best_of(wish((0, 1, 2)), supply).answer
+    assert answer is not None
+    assert [b.candidate.id for b in answer.bought] == ["b"]
+
+
+def test_an_end_of_the_work_may_meet_the_end_of_an_offer() -> None:
+    """A block of a day and a half, work of a day: begun half a day into it, it needs no hour beside it."""
+    supply = Supply((whole("a", 0, 1, 1, "10"),), (meter("1"),))
+    answer = best_of(wish((0.5, 1, 1), latest_end=day(4)), supply).answer
+    assert answer is not None
+    assert answer.start == day(0.5)
+    early = Supply((whole("a", 1, 1, 1, "10"),), (meter("1"),))
+    profile = wish((0, 1, 0), (1, 1, 1), latest_end=day(4))
+    moved = best_of(profile, early).answer
+    assert moved is not None
+    assert moved.total == usd("10")
+
+
+def test_no_pause_is_longer_than_allowed() -> None:
+    """Two cheap days lie two days apart, of which only one is allowed: the dearer second day is bought."""
+    supply = Supply((whole("a", 0, 1, 1, "10"), whole("far", 3, 1, 1, "10"), whole("near", 2, 1, 1, "30")))
+    asked = wish((0, 2, 1), latest_end=day(4), most_gap=timedelta(days=1))
+    answer = best_of(asked, supply).answer
+    assert answer is not None
+    assert [b.candidate.id for b in answer.bought] in (["a", "near"], ["near", "far"])
+    assert answer.total == usd("40")
+
+
+def test_the_count_may_change_while_the_offers_do_not() -> None:
+    """Four are needed for six hours of a day, one for the rest: on-demand fills six hours, not the day."""
+    supply = Supply((whole("a", 0, 1, 1, "10"),), (meter("1"),))
+    answer = best_of(wish((0, 0.25, 4), (0.25, 0.75, 1)), supply).answer
+    assert answer is not None
+    assert answer.total == usd("28")
+    assert not answer.promised
