@@ -127,6 +127,36 @@ def test_the_rule_of_a_timer(longer: Longer) -> None:
     assert len(longer.billed()) == 1
 
 
+def test_the_extension_loop_of_the_field(house: Any, at_yard: Callable[..., Any], tmp_path: Path) -> None:
+    """Field fault 5 to the letter: a block that ends 2027-03-04T11:30Z, taken over, and its rule: 1 purchase,
+    then 9 times "already extended until 2027-03-11T11:30Z"."""
+    house.account("loop")
+    berth = at_yard(house, "loop")
+    house.clock.set(max(house.clock.now, parse_instant("2027-03-03T00:00Z")))
+    account = house.clients_of("loop").sts.get_caller_identity()["Account"]
+    block = house.seed.block(
+        account=account, state="active", start="2027-02-28T11:30Z", duration="96h", fee="5000.00"
+    )["capacity_reservation_id"]
+    adopted = berth("adopt", block, "--as", "loop", "--region", "us-east-1", "--paid", "5000.00")
+    assert adopted.code == 0, adopted.err
+    ended = []
+    for _ in range(10):
+        ended.append(berth("extend", "loop", "--rule", "extend 7 d, look ahead 2 d", *PAID))
+        journal = next((tmp_path / "home").rglob("journal.sqlite"))
+        with closing(sqlite3.connect(journal)) as db:
+            db.execute(
+                "CREATE TRIGGER IF NOT EXISTS full BEFORE INSERT ON events"
+                " BEGIN SELECT RAISE(ABORT, 'attempt to write a readonly database'); END"
+            )
+            db.execute("UPDATE extensions SET state = 'buying', payment = ''")
+            db.commit()
+        house.clock.advance(minutes=1)
+    assert [one.code for one in ended] == [0] * 10, [one.err for one in ended]
+    assert "order    loop: extended until 2027-03-11T11:30Z" in ended[0].out
+    assert all("already extended until 2027-03-11T11:30Z" in one.out for one in ended[1:])
+    assert sum(call["account_id"] == account for call in house.log_of(BUY)) == 1
+
+
 def test_before_the_look_ahead_nothing_happens(longer: Longer) -> None:
     """Fit for a timer: exit 0, nothing asked of the paid call, and it says when it looks again."""
     far = longer("--by", "7d", "--within", "1h", *PAID)
