@@ -282,7 +282,7 @@ def test_an_end_of_the_work_may_meet_the_end_of_an_offer() -> None:
     answer = best_of(wish((0.5, 1, 1), latest_end=day(4)), supply).answer
     assert answer is not None
     assert answer.start == day(0.5)
-    early = Supply((whole("a", 1, 1, 1, "10"),), (meter("1"),))
+    early = Supply((whole("a", 1.5, 1, 1, "10"),), (meter("1"),))
     profile = wish((0, 1, 0), (1, 1, 1), latest_end=day(4))
     moved = best_of(profile, early).answer
     assert moved is not None
