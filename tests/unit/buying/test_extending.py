@@ -165,6 +165,22 @@ def test_a_call_that_did_nothing_is_known_after_six_minutes_and_may_be_made_agai
     longer.books_equal_ledger()
 
 
+def test_what_shows_later_than_six_minutes_is_taken_over(longer: Longer) -> None:
+    """AWS breaks its own bound: counted as refused, shown after all; nothing is bought beside it."""
+    longer.aws.fault, longer.aws.lag = "lost reply", timedelta(minutes=20)
+    refusal(longer.extend)
+    longer.world.clock.advance(minutes=7)
+    further = refusal(
+        longer.extend
+    )  # not shown: AWS itself refuses, since the end has moved or is being paid
+    assert further.exit_code is not ExitCode.OUTCOME_UNKNOWN
+    longer.world.clock.advance(minutes=14)
+    assert longer.extend().how is How.ALREADY
+    assert [str(fee) for fee in longer.aws.ledger] == ["7000.00"]
+    (bought,) = [one for one in longer.order.extensions if one.state is ExtensionState.BOUGHT]
+    assert bought.holder == "adopted"
+
+
 def test_a_lost_answer_is_found_in_the_history(longer: Longer) -> None:
     """In the same run where AWS shows it at once; by the next where it shows it late."""
     longer.aws.fault = "lost reply"

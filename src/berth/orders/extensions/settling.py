@@ -37,7 +37,8 @@ def settle_all(desk: Desk, order: Order, history: History, began: datetime) -> t
 def adopt_unknown(desk: Desk, order: Order, history: History) -> None:
     """Write extensions into the journal that AWS shows and it does not know: bought by somebody else, or
     before the journal was lost. Those of which AWS shows too little are left out."""
-    known = {one.offering_id for one in order.extensions}
+    nothing = {ExtensionState.REFUSED, ExtensionState.FAILED}  # shown all the same: then it was bought
+    known = {one.offering_id for one in order.extensions if one.state not in nothing}
     for past in history.live:
         if past.offering_id is None or past.offering_id in known or past.fee is None:
             continue
