@@ -399,7 +399,7 @@ def test_nothing_secret_is_kept_or_shown(
     said.append(berth.buy("secret", "--proof", str(broken)))
     said.append(berth.buy("secret", "--json", "--proof", str(tmp_path / "proof.json")))
     said += [berth("approvals", "show", hash_, "--json"), berth("approvals", "ls"), berth("audit", "--json")]
-    assert [ended.code for ended in said] == [0, 13, 20, 0, 0, 0, 0]
+    assert [ended.code for ended in said] == [0, 13, 20, 0, 0, 0, 0], [ended.err for ended in said]
     kept = b"".join(file.read_bytes() for file in (tmp_path / "home").rglob("*") if file.is_file())
     shown = "".join(ended.out + ended.err for ended in said)
     secrets = [
