@@ -17,6 +17,7 @@ from berth.yard.faults import FaultKind
 from .exactly_once.books import sales
 from .exactly_once.cases import BLOCK, NEED, PLAN, endpoints, instances
 from .exactly_once.settling import bought, settle
+from .exactly_once.thorough import all_in_ci
 from .exactly_once.troubles import Script, Trouble
 from .exactly_once.verbs import WORK, Wish, buy, clean, plan_for
 from .exactly_once.world import Weather, World, world
@@ -100,7 +101,7 @@ def test_a_laptop_that_sleeps_a_day_anywhere_in_a_purchase(way: str) -> None:
         made.run(buy, NEED)
         points = len([line for line in made.trace if " p2 " in line and line.split(" ")[2].isdigit()])
     assert points > 20
-    for number in range(1, points + 1):
+    for number in all_in_ci(range(1, points + 1)):
         with world(number) as made:
             settle(made, NEED, verb=plan_for(in_ten_days(WAYS[way], made)))
             made.run(buy, NEED, Script({number: Trouble.ASLEEP}))

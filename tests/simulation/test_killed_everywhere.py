@@ -10,6 +10,7 @@ from berth.yard.faults import FaultKind
 
 from .exactly_once.cases import CASES, NEED, prepared
 from .exactly_once.settling import settle
+from .exactly_once.thorough import all_in_ci
 from .exactly_once.troubles import Script, Trouble
 from .exactly_once.world import world
 
@@ -29,12 +30,21 @@ def effects_of(name: str) -> list[str]:
         return [line.split(" ", 3)[3] for line in made.trace if line.split(" ")[2].isdigit()]
 
 
+def points_of(name: str, trouble: Trouble, points: list[str]) -> list[tuple[int, str]]:
+    """The points to try with their numbers: all; outside of CI all only for the kills of a purchase."""
+    numbered = [
+        (number, point)
+        for number, point in enumerate(points, start=1)
+        if points[:number].count(point) <= WAITING
+    ]
+    whole = trouble is Trouble.KILLED and name.startswith("buy")
+    return numbered if whole else list(all_in_ci(numbered))
+
+
 def stopped_everywhere(name: str, trouble: Trouble, lag: str = "") -> int:
     """Run the verb once for each of its effect points, in that trouble there, and again until it is right."""
     case, points = CASES[name], effects_of(name)
-    for number, point in enumerate(points, start=1):
-        if points[:number].count(point) > WAITING:
-            continue
+    for number, point in points_of(name, trouble, points):
         with world(number, like=prepared(name)) as made:
             if lag:
                 made.yard.arm(FaultKind.LAG, "*", None, lag)

@@ -1,19 +1,18 @@
 """Seeds: needs bought in every kind of trouble; after each seed none twice, none lost, books equal ledger.
 
-2,000 seeds where CI is true, 200 elsewhere. A seed that fails prints its trace, and is replayed with
+2,000 seeds where CI is true, 100 elsewhere. A seed that fails prints its trace, and is replayed with
 `python tests/simulation/replay_exactly_once.py --seed N --intents 2`.
 """
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 from .exactly_once.seeded import MANY, play
+from .exactly_once.thorough import IN_CI
 from .exactly_once.troubles import Trouble
 
-SEEDS = 2000 if os.environ.get("CI", "").lower() == "true" else 200
+SEEDS = 2000 if IN_CI else 100
 CHUNKS = 20
 NEEDS = 2
 # Each found a fault of the program, with three needs: a reservation of another journal at another fee, for
@@ -36,7 +35,7 @@ def test_seeds_that_once_found_a_fault(seed: int) -> None:
 
 def test_a_seed_replays_exactly() -> None:
     """Two runs of a seed give the same effects, troubles and ends, line by line; two seeds do not."""
-    for seed in (1, 4, 7, 12):
+    for seed in (1, 4, 7):
         assert play(seed, 3)[1] == play(seed, 3)[1]
         assert play(seed, 3, MANY)[1] == play(seed, 3, MANY)[1]
     assert play(1)[1] != play(2)[1]
