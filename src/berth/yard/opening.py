@@ -94,7 +94,7 @@ def open_yard(folder: DataFolder, fleet: Fleet, clock: str, doors: Doors) -> Ope
         key = _offering_key(start)
         if not access_keys(start):
             add_account(start, FIRST_ACCOUNT)
-        accounts = len(access_keys(start))
+        accounts = len({key.account.account_id for key in access_keys(start).values()})
         numbers = _pool_numbers(start, fleet)
         calendars = _begin_market(start, fleet)
         connection.execute("COMMIT")

@@ -59,6 +59,44 @@ def test_the_printed_policies_are_ones_that_a_yard_takes(shared: Any, role: Role
     assert shared.clients_of(f"with-{role.value}").ec2.describe_capacity_reservations() is not None
 
 
+def test_two_users_of_one_account_are_two_identities(shared: Any) -> None:
+    """Each has a name and rights of its own; what one makes is the account's, and the other sees it."""
+    added = shared.account("firm")
+    shared.user("firm", "planner", policy(Role.READ))
+    owner, planner = shared.clients_of("firm"), shared.clients_of("firm", "planner")
+    seen = [clients.sts.get_caller_identity() for clients in (owner, planner)]
+    assert [one["Account"] for one in seen] == [added["account"]] * 2
+    assert [one["Arn"].rpartition("/")[2] for one in seen] == ["firm", "planner"]
+    assert len({one["UserId"] for one in seen}) == 2
+    offer = owner.ec2.describe_capacity_block_offerings(
+        InstanceType="p5.48xlarge", InstanceCount=1, CapacityDurationHours=24
+    )["CapacityBlockOfferings"][0]["CapacityBlockOfferingId"]
+    asked = {"CapacityBlockOfferingId": offer, "InstancePlatform": "Linux/UNIX"}
+    with pytest.raises(ClientError, match="UnauthorizedOperation"):
+        planner.ec2.purchase_capacity_block(**asked)
+    owner.ec2.purchase_capacity_block(**asked)
+    assert len(planner.ec2.describe_capacity_reservations()["CapacityReservations"]) == 1
+    source, paid = seen[1]["Arn"], ["ec2:PurchaseCapacityBlock"]
+    (result,) = owner("iam").simulate_principal_policy(PolicySourceArn=source, ActionNames=paid)[
+        "EvaluationResults"
+    ]
+    assert result["EvalDecision"] == "implicitDeny"
+
+
+@pytest.mark.parametrize(
+    ("account", "name", "says"),
+    [("nobody", "ada", "no account"), ("crowd", "crowd", "has a user named"), ("crowd", "a b", "letters")],
+)
+def test_a_user_that_cannot_be_is_refused(shared: Any, account: str, name: str, says: str) -> None:
+    """An account that is not there, a name that is taken, a name that is none."""
+    if "crowd" not in {one["name"] for one in shared.status["accounts"]}:
+        shared.account("crowd")
+    with pytest.raises(Exception, match=says):
+        shared.user(account, name)
+    with pytest.raises(Exception, match="has no user"):
+        shared.environment_of("crowd", "ada")
+
+
 def test_a_policy_that_is_none_is_refused(shared: Any) -> None:
     """With the reason, and no account is made."""
     with pytest.raises(Exception, match="no statement"):

@@ -72,10 +72,12 @@ def status(desk: Desk, request: Request, body: dict[str, Any]) -> Any:
 def environment(desk: Desk, request: Request, body: dict[str, Any]) -> Any:
     """
     summary: The variables that make an AWS client talk to this yard.
-    parameters: [{name: account, in: query, schema: {type: string}}]
-    responses: {200: {description: names and values}, 400: {description: no such account}}
+    parameters:
+      - {name: account, in: query, schema: {type: string}}
+      - {name: user, in: query, schema: {type: string}}
+    responses: {200: {description: names and values}, 400: {description: no such account or user}}
     """
-    return desk.environment(request.query_params.get("account"))
+    return desk.environment(request.query_params.get("account"), request.query_params.get("user"))
 
 
 def accounts(desk: Desk, request: Request, body: dict[str, Any]) -> Any:
@@ -88,10 +90,18 @@ def accounts(desk: Desk, request: Request, body: dict[str, Any]) -> Any:
 
 def add_account(desk: Desk, request: Request, body: dict[str, Any]) -> Any:
     """
-    summary: Add an account; body {"name", "policy"} (policy: text, '' for all); the answer has its keys.
+    summary: Add an account; body {"name", "policy"} (an IAM policy as text, '' for all); the answer has its keys.
     responses: {200: {description: account id and keys}, 400: {description: bad name or policy}}
     """
     return desk.add_account(str(body.get("name", "")), str(body.get("policy", "")))
+
+
+def add_user(desk: Desk, request: Request, body: dict[str, Any]) -> Any:
+    """
+    summary: Give an account a further user, body {"account", "name", "policy"}, the answer has the keys.
+    responses: {200: {description: the keys}, 400: {description: no such account, bad name or policy}}
+    """
+    return desk.add_user(str(body.get("account", "")), str(body.get("name", "")), str(body.get("policy", "")))
 
 
 def clock(desk: Desk, request: Request, body: dict[str, Any]) -> Any:
@@ -184,6 +194,7 @@ ROUTES: tuple[tuple[str, str, Work], ...] = (
     ("GET", "/environment", environment),
     ("GET", "/accounts", accounts),
     ("POST", "/accounts", add_account),
+    ("POST", "/users", add_user),
     ("GET", "/clock", clock),
     ("POST", "/clock", move_clock),
     ("GET", "/faults", faults),

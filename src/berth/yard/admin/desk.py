@@ -17,7 +17,14 @@ from berth.yard.assembly import Yard
 from berth.yard.calls import CallLog
 from berth.yard.engines.engine import EngineRefused
 from berth.yard.faults import read_fault
-from berth.yard.identity.accounts import AccessKey, AccountExists, access_keys, add_account
+from berth.yard.identity.accounts import (
+    AccessKey,
+    AccountExists,
+    NoAccount,
+    access_keys,
+    add_account,
+    add_user,
+)
 from berth.yard.identity.policies import EVERYTHING, PolicyRefused
 from berth.yard.lifecycle.clock import EARLIEST, LATEST, ClockRefused
 from berth.yard.lifecycle.timers import Timekeeper
@@ -85,12 +92,13 @@ class Desk:
         }
 
     def accounts(self) -> list[dict[str, str]]:
-        """Account ids, names, key ids; never a secret."""
+        """Account ids, names, users, key ids, one entry a user; never a secret."""
         keys: Mapping[str, AccessKey] = self._read(access_keys)
         return [
             {
                 "account": key.account.account_id,
                 "name": key.account.name,
+                "user": key.account.user,
                 "access_key_id": key.access_key_id,
             }
             for key in keys.values()
@@ -101,9 +109,22 @@ class Desk:
         if not _ACCOUNT_NAME.fullmatch(name):
             raise Refused("an account's name has letters, digits, - and _, at most 64")
         try:
-            self._yard.engine.allow_accounts(len(self.accounts()) + 1)
+            known = {entry["account"] for entry in self.accounts()}
+            self._yard.engine.allow_accounts(len(known) + 1)
             key = self._writer.submit(lambda tx: add_account(tx, name, policy)).result()
         except (AccountExists, EngineRefused, PolicyRefused) as problem:
+            raise Refused(str(problem)) from None
+        self._refresh_keys()
+        return self._key(key)
+
+    def add_user(self, account: str, name: str, policy: str = EVERYTHING) -> dict[str, str]:
+        """A further user of an account, with one key pair, who may do what `policy` says. Raises Refused."""
+        if not _ACCOUNT_NAME.fullmatch(name):
+            raise Refused("a user's name has letters, digits, - and _, at most 64")
+        of = self._key_of(account).account.name
+        try:
+            key = self._writer.submit(lambda tx: add_user(tx, of, name, policy)).result()
+        except (AccountExists, NoAccount, PolicyRefused) as problem:
             raise Refused(str(problem)) from None
         self._refresh_keys()
         return self._key(key)
@@ -113,13 +134,15 @@ class Desk:
         return {
             "account": key.account.account_id,
             "name": key.account.name,
+            "user": key.account.user,
             "access_key_id": key.access_key_id,
             "secret_access_key": key.secret,
         }
 
-    def environment(self, account: str | None) -> dict[str, str]:
-        """The variables for an AWS client; `account` is a name or id, None the first account."""
-        key = self._key_of(account)
+    def environment(self, account: str | None, user: str | None = None) -> dict[str, str]:
+        """The variables for an AWS client; `account` is a name or id, None the first account; `user` one of
+        its users, None the first."""
+        key = self._key_of(account, user)
         region = next(iter(self._yard.fleet.regions))
         urls = [self._addresses.url, *([self._addresses.s3_url] if self._addresses.s3_url else [])]
         environment = {
@@ -134,12 +157,20 @@ class Desk:
             environment["AWS_ENDPOINT_URL_S3"] = self._addresses.s3_url
         return environment
 
-    def _key_of(self, account: str | None) -> AccessKey:
-        """The oldest key of the account of that name or id; None = the first account. Raises Refused."""
+    def _key_of(self, account: str | None, user: str | None = None) -> AccessKey:
+        """The key of the account of that name or id (None: the first account), and of its user of that name
+        (None: its first). Raises Refused."""
         keys: Mapping[str, AccessKey] = self._read(access_keys)
-        for key in keys.values():
-            if account in (None, key.account.name, key.account.account_id):
+        first = next(iter(keys.values())).account.account_id
+        of = [
+            key for key in keys.values() if (account or first) in (key.account.name, key.account.account_id)
+        ]
+        for key in of:
+            if user in (None, key.account.user):
                 return key
+        if of:
+            name = of[0].account.name
+            raise Refused(f"account {name} has no user {user!r}; add: berth yard account user {name} NAME")
         raise Refused(f"no account {account!r}; add it with: berth yard account add NAME")
 
     # -- time --------------------------------------------------------------------------------------------

@@ -132,7 +132,7 @@ def status(data: Data = None, as_json: AsJson = False) -> None:
         f"clock     {clock['now']}  {'stands still until moved' if clock['stopped'] else 'real time'}",
         *(f"{name:9} {value}" for name, value in engine.items() if name != "name"),
         f"engine    {engine['name']}",
-        f"accounts  {', '.join(a['name'] + ' (' + a['account'] + ')' for a in answer['accounts'])}",
+        f"accounts  {', '.join(_who(a) + ' (' + a['account'] + ')' for a in answer['accounts'])}",
         f"faults    {', '.join(fault['kind'] for fault in answer['faults']) or 'none armed'}",
     ]
     _show(as_json, answer, lines)
@@ -142,10 +142,11 @@ def status(data: Data = None, as_json: AsJson = False) -> None:
 def env(
     data: Data = None,
     account: Annotated[str | None, typer.Option("--account", help="Name or id; default: the first.")] = None,
+    user: Annotated[str | None, typer.Option("--user", help="A further user of the account.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Print the environment that makes an AWS client talk to the yard: eval "$(berth yard env)"."""
-    answer = _ask(data, "GET", "/environment", account=account)
+    answer = _ask(data, "GET", "/environment", account=account, user=user)
     lines = [f"export {name}={shlex.quote(value)}" for name, value in answer.items()]
     lines.append("unset AWS_PROFILE AWS_SESSION_TOKEN")
     _show(as_json, answer, lines)
@@ -250,13 +251,39 @@ def account_add(
 ) -> None:
     """Add an account; prints its keys."""
     answer = _ask(data, "POST", "/accounts", {"name": name, "policy": _text_of(policy)})
-    lines = [
-        f"account {answer['account']} ({answer['name']})",
+    _show(as_json, answer, [f"account {answer['account']} ({answer['name']})", *_key_lines(answer)])
+
+
+@account_app.command("user")
+def account_user(
+    account: Annotated[str, typer.Argument(help="The account's name or id.")],
+    name: Annotated[str, typer.Argument(help="Letters, digits, - and _.")],
+    policy: Annotated[
+        Path | None,
+        typer.Option("--policy", help="IAM policy (JSON file): all that this user may do. None: everything."),
+    ] = None,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """Give an account a further user, who is another identity than the first; prints the keys."""
+    body = {"account": account, "name": name, "policy": _text_of(policy)}
+    answer = _ask(data, "POST", "/users", body)
+    shown = f"user {answer['user']} of account {answer['account']} ({answer['name']})"
+    _show(as_json, answer, [shown, *_key_lines(answer)])
+
+
+def _key_lines(answer: dict[str, Any]) -> list[str]:
+    user = f" --user {answer['user']}" if answer["user"] != answer["name"] else ""
+    return [
         f"AWS_ACCESS_KEY_ID={answer['access_key_id']}",
         f"AWS_SECRET_ACCESS_KEY={answer['secret_access_key']}",
-        f'use it: eval "$(berth yard env --account {answer["name"]})"',
+        f'use it: eval "$(berth yard env --account {answer["name"]}{user})"',
     ]
-    _show(as_json, answer, lines)
+
+
+def _who(entry: dict[str, Any]) -> str:
+    """An account's first user by the account's name; a further one after a slash."""
+    return entry["name"] if entry["user"] == entry["name"] else f"{entry['name']}/{entry['user']}"
 
 
 def _text_of(file: Path | None) -> str:
@@ -270,7 +297,7 @@ def _text_of(file: Path | None) -> str:
 def account_list(data: Data = None, as_json: AsJson = False) -> None:
     """The accounts and their key ids."""
     answer = _ask(data, "GET", "/accounts")
-    _show(as_json, answer, [f"{a['account']}  {a['name']:20}  {a['access_key_id']}" for a in answer])
+    _show(as_json, answer, [f"{a['account']}  {_who(a):20}  {a['access_key_id']}" for a in answer])
 
 
 @fault_app.command("arm")

@@ -30,8 +30,8 @@ def action_of(service: str, operation: str) -> str:
 
 
 def user_arn(account: Account, region: str) -> str:
-    """The ARN of an account's one user, which is named like the account."""
-    return f"arn:{partition_of(region)}:iam::{account.account_id}:user/{account.name}"
+    """The ARN of the user who asks; an account's first one is named like the account."""
+    return f"arn:{partition_of(region)}:iam::{account.account_id}:user/{account.user}"
 
 
 def authorise(

@@ -224,9 +224,9 @@ class YardProcess:
         """The variables that `berth yard env` exports, for the first account."""
         return self.environment_of(None)
 
-    def environment_of(self, account: str | None) -> dict[str, str]:
-        """The same for the account of that name or id."""
-        found: dict[str, str] = self._get("/environment", account=account)
+    def environment_of(self, account: str | None, user: str | None = None) -> dict[str, str]:
+        """The same for the account of that name or id, and for one of its further users."""
+        found: dict[str, str] = self._get("/environment", account=account, user=user)
         return found
 
     @property
@@ -234,15 +234,21 @@ class YardProcess:
         """boto3 clients of the first account."""
         return self.clients_of(None)
 
-    def clients_of(self, account: str | None) -> Clients:
-        """boto3 clients of the account of that name or id."""
-        return Clients(self.environment_of(account))
+    def clients_of(self, account: str | None, user: str | None = None) -> Clients:
+        """boto3 clients of the account of that name or id, and of one of its further users."""
+        return Clients(self.environment_of(account, user))
 
     def account(self, name: str, policy: Mapping[str, Any] | None = None) -> dict[str, str]:
-        """Add an account: its `account` id, `access_key_id`, `secret_access_key`. `policy` is an IAM policy document;
-        without one it may do everything."""
+        """Add an account: its `account` id, `access_key_id`, `secret_access_key`. `policy` is an IAM policy
+        document; without one it may do everything."""
         body = {"name": name, "policy": json.dumps(policy) if policy else ""}
         added: dict[str, str] = ask(self.folder.admin_socket, "POST", "/accounts", body)
+        return added
+
+    def user(self, account: str, name: str, policy: Mapping[str, Any] | None = None) -> dict[str, str]:
+        """Give an account a further user, with keys and a policy of its own, as `account` does."""
+        body = {"account": account, "name": name, "policy": json.dumps(policy) if policy else ""}
+        added: dict[str, str] = ask(self.folder.admin_socket, "POST", "/users", body)
         return added
 
     def fault(

@@ -12,7 +12,7 @@ from typing import Any
 
 from berth.yard.assembly import Yard
 from berth.yard.errors import ServiceError
-from berth.yard.identity.accounts import Account
+from berth.yard.identity.accounts import Account, access_keys
 from berth.yard.identity.authorisation import user_arn
 from berth.yard.identity.policies import (
     Context,
@@ -34,10 +34,11 @@ _GRANTED = "IAM Policy"
 
 @reads("iam", "SimulatePrincipalPolicy")
 def simulate_principal_policy(call: Call, yard: Yard, rows: Reading) -> dict[str, Any]:
-    """What the caller's own policy, with those of PolicyInputList, allows; the boundary's say beside it."""
+    """What a user's own policy, with those of PolicyInputList, allows; the boundary's say beside it."""
+    source = _source(call, rows)
     _check(call)
     context = _context(call)
-    granted = _read([call.account.policy, *call.params.get("PolicyInputList", ())])
+    granted = _read([source.policy, *call.params.get("PolicyInputList", ())])
     boundary = _read(call.params.get("PermissionsBoundaryPolicyInputList", ()))
     asked = [
         (action, resource)
@@ -55,14 +56,19 @@ def simulate_principal_policy(call: Call, yard: Yard, rows: Reading) -> dict[str
     return {"EvaluationResults": results, "IsTruncated": True, "Marker": write_token(_scope(call), [end])}
 
 
+def _source(call: Call, rows: Reading) -> Account:
+    """The user of the caller's account whom PolicySourceArn names. Raises NoSuchEntity."""
+    source, account_id = call.params["PolicySourceArn"], call.account.account_id
+    for account in (call.account, *(key.account for key in access_keys(rows).values())):
+        if account.account_id == account_id and _user(account) == source:
+            return account
+    raise ServiceError("NoSuchEntity", f"The policy source {source} cannot be found.", status=404)
+
+
 def _check(call: Call) -> None:
-    """Raises NoSuchEntity for another identity than the account's user, InvalidInput for no action."""
-    params, user = call.params, _user(call.account)
-    if params["PolicySourceArn"] != user:
-        raise ServiceError(
-            "NoSuchEntity", f"The policy source {params['PolicySourceArn']} cannot be found.", status=404
-        )
-    if params.get("CallerArn", user) != user:
+    """Raises InvalidInput for another caller than the source, for what is not simulated, for no action."""
+    params = call.params
+    if params.get("CallerArn", params["PolicySourceArn"]) != params["PolicySourceArn"]:
         raise _invalid("The caller ARN is not that of a user of this account.")
     for name in _NOT_SIMULATED:
         if params.get(name):
