@@ -20,15 +20,22 @@ TEAM = "team"
 EACH = "*"
 """As the team of a cap: each team for itself."""
 HOUR = timedelta(hours=1)
+FORTNIGHT = timedelta(days=14)
 
 
 class Per(StrEnum):
-    """What a cap bounds: one order with its extensions, the last 60 minutes, a calendar month, everything."""
+    """What a cap bounds: one order with its extensions, the last 60 minutes, the last 14 days, a calendar
+    month, everything."""
 
     ORDER = "order"
     HOUR = "hour"
+    FORTNIGHT = "fortnight"
     MONTH = "month"
     TOTAL = "total"
+
+
+_SPANS = {Per.HOUR: HOUR, Per.FORTNIGHT: FORTNIGHT}
+"""Periods that move along: so much until now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,8 +258,8 @@ def _counted(
 
 def _since(per: Per, rules: Rules, now: datetime) -> datetime | None:
     """From when a period counts; there is no end: what another machine's fast clock wrote counts too."""
-    if per is Per.HOUR:
-        return now - HOUR + timedelta(microseconds=1)  # what is 60 minutes old has left the window
+    if per in _SPANS:
+        return now - _SPANS[per] + timedelta(microseconds=1)  # what is 60 minutes old has left the window
     return month_start(now, rules.zone) if per is Per.MONTH else None
 
 

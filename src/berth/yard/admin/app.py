@@ -90,7 +90,7 @@ def accounts(desk: Desk, request: Request, body: dict[str, Any]) -> Any:
 
 def add_account(desk: Desk, request: Request, body: dict[str, Any]) -> Any:
     """
-    summary: Add an account; body {"name", "policy"} (an IAM policy as text, '' for all); the answer has its keys.
+    summary: Add an account; body {"name", "policy"} (IAM policy as text, '' for all); the answer has keys.
     responses: {200: {description: account id and keys}, 400: {description: bad name or policy}}
     """
     return desk.add_account(str(body.get("name", "")), str(body.get("policy", "")))
