@@ -76,7 +76,7 @@ def test_an_hour_is_the_last_sixty_minutes() -> None:
 
 
 def test_a_fortnight_is_the_last_fourteen_days() -> None:
-    """What was bought 14 days ago to the instant makes room for what follows it; a minute later it does not."""
+    """What was bought 14 days ago has left the window; a minute less is in it."""
     rules = capped(Per.FORTNIGHT, 100)
     assert complaints(rules, spend(), [booked(1, timedelta(days=14))], NOW) == ()
     (said,) = complaints(rules, spend(), [booked(1, timedelta(days=13, hours=23, minutes=59))], NOW)
@@ -210,7 +210,7 @@ def test_when_an_approval_is_needed(above: tuple[Money, ...], amount: Money | No
     before=st.lists(
         st.tuples(
             st.integers(1, 500),
-            st.one_of(st.integers(-10, 4000), st.integers(-10, 50_000)),
+            st.integers(-10, 50_000),
             st.sampled_from(["red", "blue", None]),
         ),
         max_size=8,

@@ -65,7 +65,10 @@ def test_a_whole_file_is_read() -> None:
     [
         ("caps = 1", "r:1: caps: unknown key"),
         ("approval = true", "r:1: approval: must be a table [approval]"),
-        ('[[cap]]\nper = "week"\nmost = "1 USD"', "r:2: cap.1.per: 'week' is not one of order, hour, month"),
+        (
+            '[[cap]]\nper = "week"\nmost = "1 USD"',
+            "r:2: cap.1.per: 'week' is not one of order, hour, fortnight, month",
+        ),
         ('[[cap]]\nper = "order"', "cap.1: most is missing"),
         ('[[cap]]\nper = "order"\nmost = "100"', "r:3: cap.1.most: '100' names no currency"),
         ('[[cap]]\nper = "order"\nmost = 100', "r:3: cap.1.most: must be text in quotes"),
