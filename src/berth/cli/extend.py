@@ -73,6 +73,7 @@ def extend(
         for one in proofs:
             take_proof(at, one)
         order = at.order(name)
+        _check_one(at, order, name)
         doubts = (one.spending(str(order.key)) for one in order.extensions if one.in_doubt)
         tell_spending(next(doubts, NOTHING_SPENT))  # what was paid for the order itself is not this verb's
         done = _extend(at, order, wish, most=most, yes=yes)
@@ -139,6 +140,21 @@ def _wish(by: str | None, until: str | None, rule: str | None, within: str | Non
         return read_wish(by, None if until is None else parse_instant(until), rule, within)
     except ValueError as problem:
         raise BerthError(ExitCode.USAGE, str(problem), "such as --by 7d") from None
+
+
+def _check_one(at: Counter, order: Order, name: str) -> None:
+    """Whether the name means one reservation: of an order of several, each is extended by itself."""
+    from berth.orders.order import OrderState
+
+    orders = at.journal.orders(at.account, order.key.need)
+    same = [one for one in orders if one.key.sequence == order.key.sequence]
+    names = [str(one.key) for one in same if one.state is OrderState.BOUGHT]
+    if len(names) > 1 and str(order.key) != name:
+        raise BerthError(
+            ExitCode.BAD_REQUEST,
+            f"order {name} is of {len(names)} reservations, and each is extended by itself",
+            f"berth extend {names[0]}, and so on: {', '.join(names)}",
+        )
 
 
 def _extend(at: Counter, order: Order, wish: Wish, *, most: str | None, yes: bool) -> Extended:
