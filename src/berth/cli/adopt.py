@@ -96,14 +96,14 @@ def _key(at: Counter, name: str) -> OrderKey:
     from berth.planner.need import NAME_PATTERN
 
     try:
-        need, sequence = split_order_name(name)
+        need, sequence, piece = split_order_name(name)
     except ValueError as problem:
         raise BerthError(ExitCode.BAD_REQUEST, str(problem)) from None
     if not re.fullmatch(NAME_PATTERN, need):
         raise BerthError(
             ExitCode.BAD_REQUEST, f"--as: {need!r} is no name: lower-case letters, digits and -, at most 40"
         )
-    return OrderKey(at.account, need, sequence or 1)
+    return OrderKey(at.account, need, sequence or 1, piece)
 
 
 def _taken(at: Counter, ref: Reference, held: Held, key: OrderKey) -> Order | None:

@@ -142,11 +142,11 @@ class Counter:
 
         _check_no_id(text)
         try:
-            need, sequence = split_order_name(text)
+            need, sequence, piece = split_order_name(text)
         except ValueError as problem:
             raise BerthError(ExitCode.BAD_REQUEST, str(problem)) from None
         if sequence is not None:
-            found = self.journal.order(OrderKey(self.account, need, sequence))
+            found = self.journal.order(OrderKey(self.account, need, sequence, piece))
             orders: tuple[Order, ...] = (found,) if found else ()
         else:
             orders = self.journal.orders(self.account, need)

@@ -53,6 +53,7 @@ class ApprovalRequest:
             "account": self.key.account,
             "need": self.key.need,
             "sequence": self.key.sequence,
+            **({"piece": self.key.piece} if self.key.piece else {}),
             "what": dict(self.what),
             "amount": f"{self.amount.amount:f}",
             "currency": self.amount.currency,
@@ -89,20 +90,21 @@ def canonical(document: Mapping[str, Any]) -> str:
 def request_from(document: Mapping[str, Any], asked_at: datetime) -> ApprovalRequest:
     """The request that `document` wrote. Raises ValueError for a member too many or too few, or a value that
     is none: a document that carries its own approval is no request."""
-    strange = sorted(str(key) for key in document if key not in _MEMBERS)
+    strange = sorted(str(key) for key in document if key not in _MEMBERS | {"piece"})
     lacking = sorted(_MEMBERS - set(document))
     if strange or lacking or document["schema"] != SCHEMA or not isinstance(document["what"], Mapping):
         words = [f"unknown: {', '.join(strange)}"] if strange else []
         words += [f"missing: {', '.join(lacking)}"] if lacking else []
         raise ValueError(plain(f"not a request for approval ({SCHEMA}) {'; '.join(words)}".strip(), 300))
     texts = ("realm", "account", "need", "amount", "currency", "requester", "expires")
-    if not all(isinstance(document[name], str) for name in texts) or not isinstance(
-        document["sequence"], int
+    numbers = (document["sequence"], document.get("piece", 0))
+    if not all(isinstance(document[name], str) for name in texts) or not all(
+        isinstance(number, int) for number in numbers
     ):
         raise ValueError(f"not a request for approval ({SCHEMA}): a value of the wrong kind")
     return ApprovalRequest(
         realm=document["realm"],
-        key=OrderKey(document["account"], document["need"], document["sequence"]),
+        key=OrderKey(document["account"], document["need"], *numbers),
         what=dict(document["what"]),
         amount=Money.parse(document["amount"], document["currency"]),
         requester=document["requester"],
@@ -158,6 +160,8 @@ def not_covered(request: ApprovalRequest, what: Mapping[str, Any], amount: Money
 
 
 def _same(asked: Mapping[str, Any], fresh: Mapping[str, Any]) -> bool:
+    if "pieces" in asked and "pieces" in fresh:
+        return _same_pieces(asked, fresh)
     if not asked.get("starts_at_once"):
         return canonical(asked) == canonical(fresh)
     first, again = asked["parts"][0], (fresh.get("parts") or [{}])[0]
@@ -165,6 +169,15 @@ def _same(asked: Mapping[str, Any], fresh: Mapping[str, Any]) -> bool:
         return False
     moved = {**fresh, "parts": [{**again, "start": first["start"]}, *fresh["parts"][1:]]}
     return canonical(asked) == canonical(moved)
+
+
+def _same_pieces(asked: Mapping[str, Any], fresh: Mapping[str, Any]) -> bool:
+    """Whether two wholes are the same, piece by piece, and the same beside them."""
+    if len(asked["pieces"]) != len(fresh["pieces"]):
+        return False
+    pairs = zip(asked["pieces"], fresh["pieces"], strict=True)
+    beside = ({key: value for key, value in one.items() if key != "pieces"} for one in (asked, fresh))
+    return all(_same(one, other) for one, other in pairs) and len({canonical(one) for one in beside}) == 1
 
 
 def principal(arn: str) -> str | None:

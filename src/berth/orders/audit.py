@@ -119,8 +119,9 @@ def _whose(order_id: str) -> tuple[str, OrderKey]:
     """Realm and order of `REALM ACCOUNT/NEED/SEQUENCE`; an order that was never made has events too: somebody
     was asked to approve it."""
     realm, _, mark = order_id.rpartition(" ")
-    account, need, sequence = mark.split("/")
-    return realm, OrderKey(account, need, int(sequence))
+    account, need, number = mark.split("/")
+    sequence, _, piece = number.partition(".")
+    return realm, OrderKey(account, need, int(sequence), int(piece or 0))
 
 
 def _entry(row: Row, attempt: Row | None) -> Entry:

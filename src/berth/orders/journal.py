@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from berth.orders.journal_file import Place, journal_place, place_of
 from berth.orders.launches import Launch
 from berth.orders.names import reservation_name
 from berth.orders.order import MOVES, Approval, Look, Order, OrderKey, OrderState
+from berth.orders.pieces.rows import check_intent
 from berth.orders.rows import approval_texts, launch_from, launch_values, order_from, step_from
 from berth.orders.spending_gate import OPEN, Gate, check_spending, proposal_of
 from berth.orders.spending_rows import JournalLedger
@@ -175,6 +176,7 @@ class Journal:
             order = self.order(key)
             if order is not None and OrderState.BUYING not in MOVES[order.state]:
                 raise OrderTaken(order)
+            check_intent(self._db, self.realm, key, offer.fee)
             check_spending(gate, self.ledger(), proposal_of(key, approval), now)
             number = self._open(order, key, OrderState.BUYING, approval, now)
             self._insert_attempt(key, number, offer, offer.fee, intent_id=intent_id, holder=holder, now=now)
@@ -320,11 +322,12 @@ class Journal:
     def authors(self, account: str) -> dict[OrderKey, Who]:
         """Who wrote the latest intent, or adopted it, of each order of an account."""
         rows = self._db.execute(
-            "SELECT need, sequence, caller, process FROM events JOIN orders USING (order_id)"
+            "SELECT need, sequence, piece, caller, process FROM events JOIN orders USING (order_id)"
             " WHERE realm = ? AND account = ? AND kind IN ('intended', 'adopted') ORDER BY number",
             (self.realm, account),
         ).fetchall()
-        return {OrderKey(account, r["need"], r["sequence"]): Who(r["caller"], r["process"]) for r in rows}
+        keys = (OrderKey(account, r["need"], r["sequence"], r["piece"]) for r in rows)
+        return {key: Who(r["caller"], r["process"]) for key, r in zip(keys, rows, strict=True)}
 
     def events(self, key: OrderKey) -> tuple[Event, ...]:
         """The order's history, oldest first."""
@@ -354,6 +357,11 @@ class Journal:
 
     def _id(self, key: OrderKey) -> str:
         return f"{self.realm} {key.mark}"
+
+    def _whole_id(self, key: OrderKey, approval: Approval) -> str | None:
+        """Of which order it is a piece; None for none. A piece that says nothing is of its own account's."""
+        whole = approval.context.get("whole") or replace(key, piece=0).mark
+        return f"{self.realm} {whole}" if key.piece else None
 
     def _again(self, key: OrderKey) -> Order:
         order = self.order(key)
@@ -398,9 +406,11 @@ class Journal:
     def _insert_order(self, key: OrderKey, state: OrderState, approval: Approval, now: datetime) -> None:
         self._db.execute(
             "INSERT INTO orders (order_id, realm, account, need, sequence, state, reservation_name, offer,"
-            " cap, context, team, created_at, changed_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            " cap, context, team, piece, whole, created_at, changed_at)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (self._id(key), self.realm, key.account, key.need, key.sequence, state, reservation_name(key),
-             *approval_texts(approval), to_micros(now), to_micros(now)),
+             *approval_texts(approval), key.piece, self._whole_id(key, approval), to_micros(now),
+             to_micros(now)),
         )  # fmt: skip
 
     def _insert_attempt(

@@ -18,18 +18,24 @@ _LONGEST = 63  # endpoints, configurations and models allow 63 characters, train
 
 
 def _check_word(key: OrderKey) -> str:
-    seed = f"{key.account}\n{key.need}\n{key.sequence}".encode()
+    seed = f"{key.account}\n{key.need}\n{_number(key, '.')}".encode()
     number = int.from_bytes(hashlib.sha256(seed).digest()[:4], "big")
     return "".join(_DIGITS[(number >> shift) & 31] for shift in (15, 10, 5, 0))
+
+
+def _number(key: OrderKey, between: str) -> str:
+    return f"{key.sequence}{between}{key.piece}" if key.piece else str(key.sequence)
 
 
 def reservation_name(key: OrderKey) -> str:
     """The training plan's name, such as `eval-1-7k2m`: need, sequence, and a check word of all three parts.
 
+    A piece's has its number too, `eval-1-2-9x4d`, and the check word is over all four.
+
     It fits `[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}` in lower case, whatever the need is called; the check word
     keeps needs apart whose names look alike once cut to these characters, and the same need of two accounts.
     """
-    tail = f"-{key.sequence}-{_check_word(key)}"
+    tail = f"-{_number(key, '-')}-{_check_word(key)}"
     bare = re.sub(r"[^a-z0-9]+", "-", key.need.lower()).strip("-") or "need"
     return bare[: _LONGEST - len(tail)].rstrip("-") + tail
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -19,32 +20,56 @@ from berth.terms.window import Window
 
 @dataclass(frozen=True, slots=True, order=True)
 class OrderKey:
-    """What makes an order one and the same: account, need name and sequence. Nothing else does.
+    """What makes an order one and the same: account, need name, sequence and piece. Nothing else does.
 
     `account` has 12 digits; `sequence` counts from 1, and 2 exists only when somebody asked for another
-    reservation for the same need, or when the reservation of 1 is known to have failed.
+    reservation for the same need, or when the reservation of 1 is known to have failed. `piece` is 0 for an
+    order of one reservation and for an order of several as a whole; a piece of such an order counts from 1
+    and is in `account` even where the whole was ordered from another one.
     """
 
     account: str
     need: str
     sequence: int = 1
+    piece: int = 0
 
     def __str__(self) -> str:
-        """How a person writes it: `eval`, and `eval/2` for a later one."""
+        """How a person writes it: `eval`, `eval/2` for a later one, `eval/1.2` for a piece."""
+        if self.piece:
+            return f"{self.need}/{self.sequence}.{self.piece}"
         return self.need if self.sequence == 1 else f"{self.need}/{self.sequence}"
 
     @property
     def mark(self) -> str:
         """The value of the tag `berth:order`: whoever finds it knows which order it belongs to."""
-        return f"{self.account}/{self.need}/{self.sequence}"
+        piece = f".{self.piece}" if self.piece else ""
+        return f"{self.account}/{self.need}/{self.sequence}{piece}"
 
 
-def split_order_name(text: str) -> tuple[str, int | None]:
-    """`eval` -> ("eval", None: the latest), `eval/2` -> ("eval", 2). Raises ValueError for anything else."""
-    need, slash, number = text.partition("/")
-    if not need or (slash and not (number.isascii() and number.isdigit() and int(number) >= 1)):
-        raise ValueError(f"not the name of an order: {text!r}; write it like eval or eval/2")
-    return need, int(number) if slash else None
+_MARK = re.compile(
+    r"(?P<account>\d{12})/(?P<need>[^/\s]{1,64})/(?P<sequence>[1-9]\d{0,5})(?:\.(?P<piece>[1-9]\d{0,3}))?",
+    re.ASCII,
+)
+_NAME = re.compile(r"(?P<need>[^/]+)(?:/(?P<sequence>[1-9]\d*)(?:\.(?P<piece>[1-9]\d*))?)?", re.ASCII)
+
+
+def key_of_mark(mark: str) -> OrderKey | None:
+    """The order of which this is the mark; None when it is no order's."""
+    found = _MARK.fullmatch(mark)
+    if found is None:
+        return None
+    return OrderKey(found["account"], found["need"], int(found["sequence"]), int(found["piece"] or 0))
+
+
+def split_order_name(text: str) -> tuple[str, int | None, int]:
+    """`eval` -> ("eval", None, 0): the latest; `eval/2` -> ("eval", 2, 0); `eval/2.1` -> ("eval", 2, 1).
+
+    Raises ValueError for anything else.
+    """
+    found = _NAME.fullmatch(text)
+    if found is None:
+        raise ValueError(f"not the name of an order: {text!r}; write it like eval, eval/2 or eval/1.2")
+    return found["need"], int(found["sequence"]) if found["sequence"] else None, int(found["piece"] or 0)
 
 
 class OrderState(StrEnum):

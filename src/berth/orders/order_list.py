@@ -53,6 +53,7 @@ def _order_json(order: Order, who: Who) -> dict[str, Any]:
         "order": str(order.key),
         "need": order.key.need,
         "sequence": order.key.sequence,
+        "piece": order.key.piece,
         "state": order.state.value,
         "way": order.offer.way.value,
         "region": order.offer.region,

@@ -19,7 +19,7 @@ from berth.orders.calls import pages
 from berth.orders.elsewhere import Held, Reference, look, offer_for
 from berth.orders.journal import Journal, OrderTaken
 from berth.orders.names import ORDER_TAG, reservation_name
-from berth.orders.order import Approval, OrderKey, OrderState
+from berth.orders.order import Approval, OrderKey, OrderState, key_of_mark
 from berth.orders.reconcile import UNSETTLED
 from berth.orders.seen import Stage, text
 from berth.orders.shops.training_plans import MOST_TAGS
@@ -27,8 +27,10 @@ from berth.terms.outcomes import BerthError
 from berth.terms.text import plain
 from berth.terms.ways import Way
 
-_MARK = re.compile(r"(?P<account>\d{12})/(?P<need>[^/\s]{1,64})/(?P<sequence>[1-9]\d{0,5})")
 _PLAN_NAME = re.compile(r"(?P<need>[a-z0-9][a-z0-9-]*)-(?P<sequence>[1-9]\d{0,5})-[0-9a-z]{4}")
+_PIECE_NAME = re.compile(
+    r"(?P<need>[a-z0-9][a-z0-9-]*)-(?P<sequence>[1-9]\d{0,5})-(?P<piece>[1-9]\d{0,3})-[0-9a-z]{4}"
+)
 
 LOST = (
     "what was agreed: caps, budgets, approvals and who gave them",
@@ -141,8 +143,12 @@ def ours_by_name(name: str, account: str) -> OrderKey | None:
     found = _PLAN_NAME.fullmatch(name)
     if found is None:
         return None
-    key = OrderKey(account, found["need"], int(found["sequence"]))
-    return key if reservation_name(key) == name else None
+    keys = [OrderKey(account, found["need"], int(found["sequence"]))]
+    of_piece = _PIECE_NAME.fullmatch(name)
+    if of_piece is not None:
+        numbers = int(of_piece["sequence"]), int(of_piece["piece"])
+        keys.append(OrderKey(account, of_piece["need"], *numbers))
+    return next((key for key in keys if reservation_name(key) == name), None)
 
 
 def _trouble(call: str, stopped: Refusal | None) -> str:
@@ -153,12 +159,6 @@ def _trouble(call: str, stopped: Refusal | None) -> str:
 
 
 # -- restoring -------------------------------------------------------------------------------------------
-def key_of(mark: str) -> OrderKey | None:
-    """The order of which this is the mark; None when it is no order's."""
-    found = _MARK.fullmatch(mark)
-    return None if found is None else OrderKey(found["account"], found["need"], int(found["sequence"]))
-
-
 def restore(
     journal: Journal, account: str, found: Sequence[Found], now: Callable[[], datetime]
 ) -> tuple[Told, ...]:
@@ -171,7 +171,7 @@ def restore(
         first.setdefault(one.mark, one)
     told = []
     for one in found:
-        key = key_of(one.mark)
+        key = key_of_mark(one.mark)
         if key is None or key.account != account:
             told.append(_left(one, None, _whose(one, account)))
         elif first[one.mark] is not one:
@@ -211,7 +211,7 @@ def _left(one: Found, key: OrderKey | None, why: str) -> Told:
 def _whose(one: Found, account: str) -> str:
     if not one.mark:
         return "has the name of an order and not its mark: a look-alike, which a person has to judge"
-    key = key_of(one.mark)
+    key = key_of_mark(one.mark)
     if key is None:
         return f"its mark is none of an order: {plain(one.mark, 80)}"
     return f"it is an order of account {key.account}, and these keys are of {account}"

@@ -23,7 +23,7 @@ def order_from(
     """An order from its row, those of its attempts in order, those of its latest attempt's looks, and its
     extensions."""
     return Order(
-        key=OrderKey(row["account"], row["need"], row["sequence"]),
+        key=OrderKey(row["account"], row["need"], row["sequence"], row["piece"]),
         state=OrderState(row["state"]),
         reservation_name=row["reservation_name"],
         offer=Offer.from_json(json.loads(row["offer"])),

@@ -7,8 +7,8 @@ the write it is what two processes cannot both get past.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -21,6 +21,7 @@ from berth.orders.approvals import (
     what_is_bought,
 )
 from berth.orders.order import Approval, Order, OrderKey
+from berth.orders.pieces.rows import Agreed
 from berth.orders.rows import tags_of_context
 from berth.orders.spending import (
     ApprovalRule,
@@ -39,8 +40,21 @@ from berth.terms.outcomes import BerthError, ExitCode
 class Ledger(Protocol):
     """What a journal knows of money in its realm (`spending_rows.JournalLedger`)."""
 
-    def booked(self, since: datetime | None, order: str) -> tuple[Booked, ...]:
-        """What was spent or may have been at or after `since` (None: ever), and all of the order `order`."""
+    def booked(
+        self, since: datetime | None, order: str, about: frozenset[str] = frozenset()
+    ) -> tuple[Booked, ...]:
+        """What was spent or may have been at or after `since` (None: ever), and all of the order `order`.
+
+        With pieces that somebody is about to buy, but for those whose marks are in `about`.
+        """
+        ...
+
+    def whole_of(self, order: str) -> str:
+        """The mark of the order whose money it is: of the whole for a piece's, else the same."""
+        ...
+
+    def agreed(self, key: OrderKey) -> Agreed | None:
+        """What a piece is bought under; None when the journal knows of no such whole."""
         ...
 
     def requests(self, key: OrderKey) -> tuple[ApprovalRequest, ...]:
@@ -95,9 +109,68 @@ def check_spending(gate: Gate, ledger: Ledger, proposal: Proposal, now: datetime
     rules = gate.rules
     if rules is None:
         return
-    spend = proposal.spend
-    booked = ledger.booked(looks_back_to(rules, now), spend.order) if rules.caps and spend.amount else ()
-    broken = [*complaints(rules, spend, booked, now), *_payer(rules, gate, spend)]
+    spend = replace(proposal.spend, order=ledger.whole_of(proposal.spend.order))
+    about = frozenset({proposal.key.mark})
+    booked = (
+        ledger.booked(looks_back_to(rules, now), spend.order, about) if rules.caps and spend.amount else ()
+    )
+    _refuse(rules, [*complaints(rules, spend, booked, now), *_payer(rules, gate, spend)])
+    if rules.approval is not None and spend.amount is not None:
+        _check_approval(rules.approval, gate, ledger, _approved_as(ledger, proposal), now)
+
+
+@dataclass(frozen=True, slots=True)
+class WholeProposal:
+    """Several paid calls that are about to be agreed to at once, as pieces of the order `key`.
+
+    `pieces` are those that are still to be paid, each with the gate of whoever pays it; `missing` is what
+    they cost, `total` what all pieces of the order do, `what` says them all.
+    """
+
+    key: OrderKey
+    pieces: Sequence[tuple[Gate, Proposal]]
+    missing: Money
+    total: Money
+    what: Mapping[str, Any]
+
+
+def check_whole(ledger: Ledger, whole: WholeProposal, now: datetime) -> None:
+    """Return when every rule lets all pieces pass together: what each is, and the sum of what they cost.
+
+    Call it inside the write that makes the order, and `check_spending` for each piece in that of its intent.
+    Raises as `check_spending` does.
+    """
+    gate, first = whole.pieces[0]
+    rules = gate.rules
+    if rules is None:
+        return
+    together = replace(first.spend, order=whole.key.mark, amount=whole.missing)
+    about = frozenset(proposal.key.mark for _, proposal in whole.pieces)
+    booked = ledger.booked(looks_back_to(rules, now), whole.key.mark, about) if rules.caps else ()
+    broken = [
+        sentence
+        for paying, proposal in whole.pieces
+        for sentence in (
+            *complaints(rules, replace(proposal.spend, amount=None), (), now),
+            *_payer(rules, paying, proposal.spend),
+        )
+    ]
+    _refuse(rules, list(dict.fromkeys([*broken, *complaints(rules, together, booked, now)])))
+    if rules.approval is not None:
+        agreed = Proposal(whole.key, replace(together, amount=whole.total), whole.what)
+        _check_approval(rules.approval, gate, ledger, agreed, now)
+
+
+def _approved_as(ledger: Ledger, proposal: Proposal) -> Proposal:
+    """What an approval has to be of: a piece is approved with all others of its order, at what all cost."""
+    under = ledger.agreed(proposal.key) if proposal.what.get("kind") == "purchase" else None
+    if under is None:
+        return proposal
+    return Proposal(under.whole, replace(proposal.spend, amount=under.total), under.what)
+
+
+def _refuse(rules: Rules, broken: list[str]) -> None:
+    """Raise BerthError with every rule in the way; nothing when none is."""
     if broken:
         raise BerthError(
             ExitCode.DECISION_NEEDED,
@@ -105,8 +178,6 @@ def check_spending(gate: Gate, ledger: Ledger, proposal: Proposal, now: datetime
                        *(f"  {sentence}" for sentence in broken)]),
             "change what is asked for, or have the rules changed by whoever keeps them",
         )  # fmt: skip
-    if rules.approval is not None and spend.amount is not None:
-        _check_approval(rules.approval, gate, ledger, proposal, now)
 
 
 def _payer(rules: Rules, gate: Gate, spend: Spend) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from berth.orders.approvals import ApprovalRequest, GivenApproval, canonical, request_from
 from berth.orders.order import IN_DOUBT, OrderKey, OrderState
+from berth.orders.pieces.rows import Agreed, agreed, whole_id_of
 from berth.orders.spending import Booked
 from berth.storage.database import Answer
 from berth.terms.instants import from_micros, to_micros
@@ -27,26 +28,42 @@ COUNTS = frozenset({*IN_DOUBT, OrderState.BOUGHT, OrderState.DISPUTED})
 
 _STATES = ", ".join(f"'{state}'" for state in sorted(COUNTS))
 
+# What a piece costs is its whole's.
+_WHOSE = "COALESCE(orders.whole, orders.order_id)"
+
 # Of an order only the latest attempt can have spent: a further one is made when the one before is known to
 # have bought nothing. Each statement takes realm, instant and order, and names the same columns.
 _ORDERS = (
-    "SELECT orders.order_id AS order_id, orders.team AS team, attempts.started_at AS at,"  # noqa: S608 - constants
+    f"SELECT {_WHOSE} AS order_id, orders.team AS team, attempts.started_at AS at,"  # noqa: S608 - constants
     " attempts.fee_micros AS micros, attempts.currency AS currency"
     " FROM orders JOIN attempts ON attempts.order_id = orders.order_id"
     f" WHERE orders.realm = ? AND orders.state IN ({_STATES})"
-    " AND (attempts.started_at >= ? OR orders.order_id = ?)"
+    f" AND (attempts.started_at >= ? OR {_WHOSE} = ?)"
     " AND attempts.number = (SELECT MAX(number) FROM attempts latest"
     " WHERE latest.order_id = orders.order_id)"
 )
 _EXTENSIONS = (
-    "SELECT orders.order_id AS order_id, orders.team AS team, extensions.started_at AS at,"
+    f"SELECT {_WHOSE} AS order_id, orders.team AS team, extensions.started_at AS at,"  # noqa: S608 - constants
     " extensions.fee_micros AS micros, extensions.currency AS currency"
     " FROM orders JOIN extensions ON extensions.order_id = orders.order_id"
     " WHERE orders.realm = ? AND extensions.state IN ('buying', 'unknown', 'bought')"
-    " AND (extensions.started_at >= ? OR orders.order_id = ?)"
+    f" AND (extensions.started_at >= ? OR {_WHOSE} = ?)"
 )
 SPENT = (_ORDERS, _EXTENSIONS)
 """One statement for each table that holds paid intents; whoever adds such a table adds its statement."""
+
+# Pieces that somebody is about to buy: agreed to, and not intended yet. `piece` tells which.
+_AGREED = (
+    "SELECT pieces.whole AS order_id, wholes.team AS team, wholes.changed_at AS at,"  # noqa: S608 - constants
+    " pieces.fee_micros AS micros, pieces.currency AS currency, pieces.order_id AS piece"
+    " FROM pieces JOIN wholes ON wholes.order_id = pieces.whole"
+    " WHERE wholes.realm = ? AND wholes.state = 'buying'"
+    " AND (wholes.changed_at >= ? OR wholes.order_id = ?)"
+    " AND NOT EXISTS (SELECT 1 FROM pieces later WHERE later.whole = pieces.whole"
+    " AND later.instead_of = pieces.number)"
+    " AND NOT EXISTS (SELECT 1 FROM orders WHERE orders.order_id = pieces.order_id"
+    f" AND orders.state IN ({_STATES}))"
+)
 
 
 class JournalLedger:
@@ -56,10 +73,14 @@ class JournalLedger:
         self._db = db
         self._realm = realm
 
-    def booked(self, since: datetime | None, order: str) -> tuple[Booked, ...]:
+    def booked(
+        self, since: datetime | None, order: str, about: frozenset[str] = frozenset()
+    ) -> tuple[Booked, ...]:
         """See `spending_gate.Ledger`."""
         values = (self._realm, 0 if since is None else to_micros(since), f"{self._realm} {order}")
         rows = [row for sql in SPENT for row in self._db.execute(sql, values).fetchall()]
+        own = {f"{self._realm} {mark}" for mark in about}
+        rows += [row for row in self._db.execute(_AGREED, values).fetchall() if row["piece"] not in own]
         return tuple(
             Booked(
                 from_micros(row["at"]),
@@ -69,6 +90,15 @@ class JournalLedger:
             )
             for row in rows
         )
+
+    def whole_of(self, order: str) -> str:
+        """See `spending_gate.Ledger`."""
+        whole = whole_id_of(self._db, f"{self._realm} {order}")
+        return order if whole is None else whole.removeprefix(f"{self._realm} ")
+
+    def agreed(self, key: OrderKey) -> Agreed | None:
+        """See `spending_gate.Ledger`."""
+        return agreed(self._db, self._realm, key)
 
     def requests(self, key: OrderKey | None = None) -> tuple[ApprovalRequest, ...]:
         """The requests of the order (None: of every order), the latest first."""

@@ -35,6 +35,7 @@ def order_json(
         "account": order.key.account,
         "need": order.key.need,
         "sequence": order.key.sequence,
+        "piece": order.key.piece,
         "state": order.state.value,
         "way": order.offer.way.value,
         "reservation": reservation_id(order),

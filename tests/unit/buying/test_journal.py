@@ -176,5 +176,6 @@ def test_a_name_that_is_none_is_refused(text: str) -> None:
 
 def test_names_are_read() -> None:
     """Without a number the latest is meant."""
-    assert split_order_name("eval") == ("eval", None)
-    assert split_order_name("eval/12") == ("eval", 12)
+    assert split_order_name("eval") == ("eval", None, 0)
+    assert split_order_name("eval/12") == ("eval", 12, 0)
+    assert split_order_name("eval/12.3") == ("eval", 12, 3)

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from berth.orders.journal import Journal, open_journal
 from berth.orders.names import FEE_TAG, ORDER_TAG, reservation_name
-from berth.orders.order import OrderKey, OrderState
-from berth.orders.rebuild import Fate, Seen, key_of, marked_in, ours_by_name, restore
+from berth.orders.order import OrderKey, OrderState, key_of_mark
+from berth.orders.rebuild import Fate, Seen, marked_in, ours_by_name, restore
 from berth.terms.outcomes import BerthError
 
 from .fake_aws import ACCOUNT, KEY, client_error
@@ -229,13 +229,13 @@ def test_whatever_is_left_out_nothing_crashes(
 )
 def test_what_is_no_mark_is_none(mark: str) -> None:
     """Twelve digits, a name, a number from 1."""
-    assert key_of(mark) is None
+    assert key_of_mark(mark) is None
 
 
 def test_marks_and_names_are_read_back() -> None:
     """What an order writes, it is known by."""
     key = OrderKey(ACCOUNT, "eval-1", 12)
-    assert key_of(key.mark) == key
+    assert key_of_mark(key.mark) == key
     assert ours_by_name("eval-1-1-7k2m", ACCOUNT) is None
     assert ours_by_name(reservation_name(key), ACCOUNT) == key
     assert ours_by_name(reservation_name(key), "999988887777") is None

@@ -1,0 +1,142 @@
+"""The whole: an order of several pieces, agreed to at once. Each piece is an order of its own. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from berth.orders.approvals import what_is_bought
+from berth.orders.order import Approval, Order, OrderKey, OrderState
+from berth.orders.rows import tags_of_context
+from berth.planner.offers import Offer
+from berth.terms.money import Money
+from berth.terms.outcomes import Spending
+
+
+class WholeState(StrEnum):
+    """Whether somebody is buying. How far it is, its pieces tell."""
+
+    BUYING = "buying"  # pieces that are not intended yet count against caps
+    HALTED = "halted"  # nobody buys; pieces may be missing
+    BOUGHT = "bought"  # every piece was bought
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One reservation of a whole. `offer` is what was agreed to, with its fee.
+
+    `key` is the piece's own order: its account is where it is bought. `instead_of` is the number of a piece
+    that AWS has failed or that could not be had, and that this one replaces; None: of none.
+    """
+
+    number: int
+    key: OrderKey
+    offer: Offer
+    instead_of: int | None = None
+
+    @property
+    def fee(self) -> Money:
+        """What was agreed for it. Raises ValueError for an offer without a fee."""
+        if self.offer.fee is None:
+            raise ValueError(f"piece {self.key} names no fee")
+        return self.offer.fee
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """What bounds a whole: `cap` (`--max`) and the need's `budget` over all pieces; None means not bounded.
+
+    `context` is kept with each piece (see `Order`).
+    """
+
+    cap: Money | None = None
+    budget: Money | None = None
+    context: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """An order of several pieces, as the journal holds it; `holder` is the process that bought last."""
+
+    key: OrderKey
+    state: WholeState
+    pieces: tuple[Piece, ...]
+    agreement: Agreement
+    holder: str
+    created_at: datetime
+    changed_at: datetime
+
+    @property
+    def live(self) -> tuple[Piece, ...]:
+        """The pieces that stand: those that none replaces."""
+        return live(self.pieces)
+
+
+def live(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
+    """The pieces that no other one replaces."""
+    replaced = {piece.instead_of for piece in pieces}
+    return tuple(piece for piece in pieces if piece.number not in replaced)
+
+
+def numbered(key: OrderKey, offers: Iterable[tuple[str, Offer]]) -> tuple[Piece, ...]:
+    """Pieces of the whole `key` for (account, offer), numbered from 1 by start, place, type and count.
+
+    The same offers in another order get the same numbers, so two machines that buy one plan mark alike.
+    """
+    ranked = sorted(offers, key=lambda one: (*_place(one[1]), one[0]))
+    return tuple(
+        Piece(number, replace(key, account=account, piece=number), offer)
+        for number, (account, offer) in enumerate(ranked, start=1)
+    )
+
+
+def _place(offer: Offer) -> tuple[Any, ...]:
+    window = offer.paid_window
+    return (window.start, window.end, offer.region, offer.zones, offer.instance_type, -offer.count)
+
+
+def total_of(pieces: Sequence[Piece]) -> Money:
+    """What they cost together. Raises ValueError for none, and for fees in several currencies: these are
+    never added."""
+    if not pieces:
+        raise ValueError("there is no piece to add up")
+    fee = pieces[0].fee
+    for piece in pieces[1:]:
+        if piece.fee.currency != fee.currency:
+            raise ValueError(f"{fee.currency} and {piece.fee.currency} cannot be added")
+        fee = fee + piece.fee
+    return fee
+
+
+def what_of(pieces: Sequence[Piece], context: Mapping[str, Any]) -> dict[str, Any]:
+    """All pieces as plain JSON values that an approval is bound to."""
+    each = [
+        {**what_is_bought(piece.offer), "piece": piece.number, "account": piece.key.account}
+        for piece in sorted(pieces, key=lambda piece: piece.number)
+    ]
+    return {"kind": "purchase", "pieces": each, "tags": tags_of_context(context)}
+
+
+def approval_of(whole: OrderKey, piece: Piece, agreement: Agreement) -> Approval:
+    """What is agreed to for one piece: its own offer, at no more than its own fee."""
+    return Approval(piece.offer, cap=piece.fee, context={**agreement.context, "whole": whole.mark})
+
+
+def spending_of(whole: OrderKey, orders: Sequence[Order]) -> Spending:
+    """What is known about the money of a whole, from the orders of its pieces.
+
+    One piece in doubt makes it not known, and that piece is named.
+    """
+    for order in orders:
+        if order.spending.spent is Spending.not_known(order.attempt.fee, "").spent:
+            return order.spending
+    bought = [order.held.fee or order.attempt.fee for order in orders if order.state is OrderState.BOUGHT]
+    if not bought:
+        return Spending.nothing()
+    paid = bought[0]
+    for fee in bought[1:]:
+        paid = paid + fee
+    return Spending.paid(paid, str(whole))
