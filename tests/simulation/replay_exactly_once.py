@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from exactly_once.seeded import play
+from exactly_once.seeded import PACES, play
 
 
 def main() -> int:
@@ -13,9 +13,10 @@ def main() -> int:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--seed", type=int, required=True)
     options.add_argument("--intents", type=int, default=3)
+    options.add_argument("--pace", choices=PACES, default="thorough")
     given = options.parse_args()
     try:
-        tally, trace = play(given.seed, given.intents)
+        tally, trace = play(given.seed, given.intents, PACES[given.pace])
     except AssertionError as breach:
         print("\n".join(getattr(breach, "__notes__", [])))
         print(f"BREACH: {breach}")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from types import MappingProxyType
 
 from berth.orders.order import OrderState
 from berth.planner.offers import PlaceAnswer
@@ -45,7 +47,11 @@ class Pace:
 
 
 THOROUGH = Pace()
+BRISK = Pace(runs=(1, 1, 1, 2), work=0.06, hasty=True)
 MANY = Pace(runs=(1, 1, 1, 1, 2), at_once=0.05, work=0.01, hasty=True)
+
+
+PACES: Mapping[str, Pace] = MappingProxyType({"thorough": THOROUGH, "brisk": BRISK, "many": MANY})
 
 
 @dataclass(slots=True)
@@ -87,7 +93,7 @@ def play(seed: int, intents: int = 3, pace: Pace = THOROUGH) -> tuple[Tally, lis
         try:
             return _Seed(made, chance, pace).play(intents), made.trace
         except BaseException as problem:
-            problem.add_note("\n".join([f"seed {seed}, {intents} intents", *made.trace[-400:]]))
+            problem.add_note("\n".join([f"seed {seed}, {intents} intents, {pace}", *made.trace[-400:]]))
             raise
 
 
