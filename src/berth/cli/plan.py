@@ -194,7 +194,7 @@ def remember_plan(door: Door, need: Need, made: Plan) -> None:
 
 def _end(made: Plan) -> int:
     """The exit code: done, or a failure that says which kind."""
-    if made.best or made.reuse:
+    if made.best or made.reuse or made.mix:
         return _end_of_choice(made)
     raise why_nothing(made)
 

@@ -8,6 +8,7 @@ from berth.planner import ladder
 from berth.planner.cost import OfferCost
 from berth.planner.need import Need
 from berth.planner.offers import Offer, hours_of, reclaim_before_end
+from berth.planner.phrases import money_text
 from berth.planner.preference import zones_without_subnet
 from berth.terms.durations import spoken
 from berth.terms.ways import Target, Way
@@ -95,7 +96,8 @@ def _utilisation(need: Need, offer: Offer, cost: OfferCost) -> str:
         return ""
     hours = hours_of(cost.usable) * need.utilisation
     other = (even.rate.hourly * (hours * offer.count)).rounded()
-    share = f"{need.utilisation * 100:.0f} %"
+    gap = money_text(max(other - cost.total, cost.total - other, key=lambda m: m.amount).rounded())
+    used = f"Used {need.utilisation * 100:.0f} % of the time it"
     if other > cost.total:
-        return f"Used {share} of the time it saves {(other - cost.total).rounded()} against on-demand."
-    return f"Used {share} of the time it costs {(cost.total - other).rounded()} more than on-demand."
+        return f"{used} saves {gap} against on-demand."
+    return f"{used} costs {gap} more than on-demand."

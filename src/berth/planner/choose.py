@@ -24,6 +24,7 @@ from berth.planner.framework.advice import advice
 from berth.planner.framework.case import Case
 from berth.planner.need import Goal, Need
 from berth.planner.offers import Offer, PlaceAnswer, PlaceOutcome, Query, reclaim_before_end
+from berth.planner.own_prices import as_agreed, with_reservations
 from berth.planner.owned import OwnedAnswer, blocks_owned, owned_choices
 from berth.planner.plan import Choice, Plan, Rejected
 from berth.planner.preference import preference
@@ -114,7 +115,8 @@ def _prices(need: Need, rates: tuple[HourlyRate, ...], os_rates: Iterable[OsRate
     named = [replace(rate, instance_type=rate.instance_type or first) for rate in rates]
     floors = {t.instance_type: _floor(t.instance_type, named) for t in need.types}
     fees = {(r.region, r.platform, r.instance_type or first): r for r in os_rates}
-    return _Prices(_plausible(need, named, floors), fees, floors)
+    known = with_reservations(_plausible(need, named, floors))
+    return _Prices(tuple(as_agreed(rate, need.rates) for rate in known), fees, floors)
 
 
 def _order_of_answers(answer: PlaceAnswer) -> tuple[object, ...]:
@@ -212,7 +214,8 @@ def _pay_lines(
         count = best.offer.count if best and best.offer.instance_type == rate.instance_type else wanted.count
         kind = instance_type(rate.instance_type)
         lines.append(pay_as_you_go(rate, count, span, kind.accelerator_count if kind else None))
-    return tuple(sorted(lines, key=lambda line: line.total is None))
+    order = list(Way)
+    return tuple(sorted(lines, key=lambda line: (line.total is None, order.index(line.rate.way))))
 
 
 def _usable_of_need(need: Need) -> timedelta:

@@ -44,7 +44,10 @@ def _costs(plan: Plan, way: Way) -> str:
     if line.total is None:
         return f"not known: no price of {line.rate.region}"
     seen = "live" if line.rate.live else f"list price of {line.rate.as_of}" if line.rate.as_of else "undated"
-    return f"{money_text(line.total)} for {clock_hours(line.span)} of use, {line.rate.region} ({seen})"
+    span = clock_hours(line.span)
+    use = f"{span}, used or idle" if way is Way.ODCR else f"{span} of use"
+    agreed = f", {line.rate.agreed}" if line.rate.agreed else ""
+    return f"{money_text(line.total)} for {use}, {line.rate.region} ({seen}{agreed})"
 
 
 def _of_choice(plan: Plan, best: Choice) -> str:

@@ -32,7 +32,9 @@ class HourlyRate:
     `on-demand`, `spot`). `as_of` and `source` say when and where the price was seen (None and '' when there
     is none); `live` is False for the shipped tables. `region_assumed`: the source named no Region. `zone_id`
     is set where a price is one zone's own (Spot); None: the whole Region's. `instance_type` is the type as
-    the need names it; '' for the type that the need likes best.
+    the need names it; '' for the type that the need likes best. `agreed` says by what the price is one's own
+    (a Savings Plan, a percentage), '' where it is the list's; `listed` is then the list price, None where
+    none is known.
     """
 
     way: Way
@@ -46,6 +48,8 @@ class HourlyRate:
     live: bool = False
     zone_id: str | None = None
     instance_type: str = ""
+    agreed: str = ""
+    listed: Money | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -61,6 +65,8 @@ class HourlyRate:
             "live": self.live,
             "zone_id": self.zone_id,
             "instance_type": self.instance_type,
+            "agreed": self.agreed,
+            "listed": money_json(self.listed),
         }
 
     @classmethod
@@ -78,6 +84,8 @@ class HourlyRate:
             bool(value["live"]),
             value.get("zone_id"),
             value.get("instance_type", ""),
+            value.get("agreed", ""),
+            money_from_json(value.get("listed")),
         )
 
 

@@ -259,6 +259,11 @@ class Need:
         """The name by which `berth buy` knows choice `number`: `eval-1#1`."""
         return f"{self.name}#{number}"
 
+    @property
+    def handle_of_mix(self) -> str:
+        """The name by which `berth buy` knows the best combination: `eval-1#best`."""
+        return f"{self.name}#best"
+
     # -- as JSON -------------------------------------------------------------------------------------------
     def to_json(self) -> dict[str, Any]:
         """Plain values for JSON: spans in whole seconds, money and shares as text, instants ISO 8601."""

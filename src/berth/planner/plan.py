@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
-from berth.planner.best.combination import Combination
+from berth.planner.best.combination import Combination, Mix
 from berth.planner.cost import OfferCost, PayAsYouGo
 from berth.planner.framework.advice import Step
 from berth.planner.need import Need
@@ -110,6 +111,27 @@ class Plan:
     def best(self) -> Choice | None:
         """The first choice, or None when nothing fits whose price is known: what is unknown never leads."""
         return self.choices[0] if self.choices and self.choices[0].cost.fee is not None else None
+
+    @property
+    def mix(self) -> Mix | None:
+        """The combination that leads: cheaper than the first choice, or the only answer; None: none does."""
+        return self.combination.best if self.combination else None
+
+    @property
+    def mix_fee(self) -> Money | None:
+        """What all purchases of the mix take together; None without one, where a fee is not known, or where
+        only a part of an offer's instances is meant, whose fee nobody has named.
+        """
+        if self.mix is None:
+            return None
+        seen = [*(c.offer for c in self.choices), *(r.offer for r in self.rejected)]
+        fees = {(offer.region, offer.offering_id): offer.fee for offer in seen}
+        bought = [piece for piece in self.mix.pieces if piece.promised]
+        found = [fees.get((piece.region, piece.offering_id)) for piece in bought if piece.count == piece.of]
+        known = [fee for fee in found if fee is not None]
+        if not known or len(known) < len(bought) or len({fee.currency for fee in known}) > 1:
+            return None
+        return Money(sum((fee.amount for fee in known), Decimal(0)), known[0].currency)
 
     @property
     def reuse(self) -> OwnedChoice | None:

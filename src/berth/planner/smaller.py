@@ -50,7 +50,13 @@ def smaller_text(need: Need) -> str:
     fewer = [str(one.count) for one in found if one.count != need.count]
     said = []
     if shorter:
-        said.append(f"{' or '.join(shorter)} instead of {length(need.duration)}")
+        said.append(f"{_either(shorter)} instead of {length(need.duration)}")
     if fewer:
-        said.append(f"{' or '.join(fewer)} instead of {need.count}")
+        said.append(f"{_either(fewer)} instead of {need.count}")
     return f"ask in the same Regions for {'; or for '.join(said)} (not asked yet)" if said else ""
+
+
+def _either(choices: list[str]) -> str:
+    """`28 days, 21 days or 14 days`."""
+    *first, last = choices
+    return f"{', '.join(first)} or {last}" if first else last

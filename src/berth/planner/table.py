@@ -19,7 +19,10 @@ MOST_ROWS = 10
 # Right edges of the numeric columns.
 _USABLE, _TOTAL, _HOURLY = 58, 72, WIDTH
 _WEEK = timedelta(days=7)  # a weekday says which day it is, within one
-_PROMISES = {Way.SPOT: ("may end on 2 min notice", "2 min notice")}
+_PROMISES = {
+    Way.SPOT: ("may end on 2 min notice", "2 min notice"),
+    Way.ODCR: ("if granted, idle paid", "idle paid"),
+}
 _NO_PROMISE = ("on the day, no promise", "no promise")
 
 
@@ -145,12 +148,18 @@ def currency_of(plan: Plan) -> str:
     return next((m.currency for m in known if m is not None), "USD")
 
 
+_USED_OR_IDLE = {Way.ODCR: ", used or idle"}
+
+
 def _rate_note(line: PayAsYouGo, today: date) -> str:
     rate = line.rate
     if rate.hourly is None:
         why = f" ({plain(rate.note, 120)})" if rate.note else ""
         return f"no {rate.component} price of {plain(rate.region)} is known: not cheap, unknown{why}"
-    told = [f"{rate_text(rate.hourly)}/h {rate.component}"]
+    told = [f"{rate_text(rate.hourly)}/h {rate.component}{_USED_OR_IDLE.get(rate.way, '')}"]
+    if rate.agreed:
+        told.append(rate.agreed)
+        told.append(f"{rate_text(rate.listed)}/h by the list" if rate.listed else "no list price known")
     if rate.live:
         told.append(f"live, {plain(rate.source, 40)}")
     elif rate.as_of is not None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
+from datetime import timedelta
 
 from berth.planner.best.wording import combination_lines
 from berth.planner.choose import doubtful_regions, places_asked, unanswered
-from berth.planner.cost import BreakEven
+from berth.planner.cost import BreakEven, PayAsYouGo
 from berth.planner.costs.wording import cost_lines
 from berth.planner.framework.limits import SEVERAL_BLOCKS
 from berth.planner.framework.wording import try_lines
@@ -31,6 +33,7 @@ from berth.planner.plan import Choice, Plan, Rejected
 from berth.planner.preference import lasts
 from berth.planner.table import currency_of, note_of, notes, pay_lines, table
 from berth.planner.verdicts import WayVerdict
+from berth.terms.durations import spoken
 from berth.terms.money import Money
 from berth.terms.text import plain
 from berth.terms.ways import Target, Way
@@ -52,19 +55,22 @@ def plan_text(plan: Plan, header: str) -> str:
     best = plan.best
     if plan.reuse is not None:
         lines += _reuse_lines(plan.reuse)
+    combined = combination_lines(plan.combination, plan.need) if plan.combination else []
+    lines += combined if plan.mix else []
     lines += [*_best_lines(plan, best), *cost_lines(plan, best)] if best else _nothing_lines(plan)
     lines += table(plan)
     lines += length_lines(plan, currency_of(plan))
     lines += _several_lines(plan.verdicts)
     lines += _beside_lines(plan)
-    lines += combination_lines(plan.combination, plan.need) if plan.combination else []
+    lines += combined if not plan.mix else []
     lines += _no_lines(plan.verdicts)
     lines += try_lines(plan.steps, best.offer.way if best else None)
-    if best is not None:
+    if best is not None or plan.mix:
         lines += _terms_lines(plan.verdicts)
+    if best is not None:
         lines += _spot_lines(plan, best)
-        # What is owned comes first; the handle of what could be bought beside it stands in its line.
-        lines += [] if plan.reuse else _buy_lines(plan, best)
+    # What is owned comes first; the handle of what could be bought beside it stands in its line.
+    lines += [] if plan.reuse else _buy_lines(plan, best)
     lines += notes(plan)
     lines += [line for note in plan.notes for line in hung(note, "NOTE")]
     return "\n".join(line.rstrip() for line in lines)
@@ -171,7 +177,8 @@ def _best_lines(plan: Plan, best: Choice) -> list[str]:
     way = best.offer.way.value.replace("-", " ") + _which(plan.need, best)
     fee, total = best.cost.fee, best.cost.total
     price = f"{money_text(fee)} {_when_paid(best)}, no refund, no cancel"
-    head = f"{'ELSE' if plan.reuse else 'BEST':<{HANG}}{handle}  {way}"
+    word = "ELSE" if plan.reuse else "ALONE" if plan.mix else "BEST"
+    head = f"{word:<{HANG}}{handle}  {way}"
     lines = [f"{head}  {price}"] if len(head) + 2 + len(price) <= WIDTH else [head, " " * HANG + price]
     if best.offer.way is Way.CAPACITY_BLOCK and best.offer.offering_id:
         lines.append(f"{'  id':<{HANG}}{plain(best.offer.offering_id, 60)}")
@@ -254,7 +261,8 @@ def _nothing_lines(plan: Plan) -> list[str]:
         doubt = plan.choices[0].cost.doubt
         lines = hung(f"{fits}, and no price is known ({doubt}): unknown is never bought", "NONE")
     elif seen:
-        lines = hung(f"{_offers(seen)} seen, none fits", "NONE")
+        alone = "ALONE" if plan.mix else "NONE"
+        lines = hung(f"{_offers(seen)} seen, none fits{' by itself' if plan.mix else ''}", alone)
     elif unanswered(plan):
         lines = hung("no offer was seen, but not every place answered: ask again", "NONE")
     elif plan.answers:
@@ -326,18 +334,40 @@ def _spot_lines(plan: Plan, best: Choice) -> list[str]:
     share = (total.amount - spot[0].total.amount) / total.amount * 100
     if share < 1:
         return []
-    said = f"it survives two minutes' notice: Spot, {share:.0f} % less, with #{best.number} as fall-back"
-    return hung(said, "IF")
+    less = f"Spot, {share:.0f} % less, with #{best.number} as fall-back"
+    if not plan.need.interruptible:
+        return hung(f"it survives two minutes' notice: {less}", "IF")
+    return hung(f"it may be interrupted: {less}{_lost_each_time(plan.need, spot[0])}", "SPOT")
 
 
-def _buy_lines(plan: Plan, best: Choice) -> list[str]:
-    if best.cost.fee is None:
-        return []
-    fee = best.cost.fee
-    most = exact_amount(fee) if fee.currency == "USD" else f"'{exact_amount(fee)} {fee.currency}'"
-    command = f"berth buy {plan.need.handle(best.number)} --max {most}"
-    told = "asks, re-reads the fee, buys once"
-    line = f"{'BUY':<{HANG}}{command}"
+def _lost_each_time(need: Need, line: PayAsYouGo) -> str:
+    """What an interruption costs: the work since the last checkpoint, and the start of new machines."""
+    again = (need.checkpoint_every or timedelta(0)) + (need.startup or timedelta(0))
+    if line.rate.hourly is None or need.checkpoint_every is None:
+        return "; how much an interruption loses is not known (checkpoint_every)"
+    lost = (line.rate.hourly * (hours_of(again) * line.count)).rounded()
+    what = f"{spoken(need.checkpoint_every)} of work"
+    what += f" and {spoken(need.startup)} of start-up" if need.startup else ""
+    return f". An interruption loses {what} at most: {money_text(lost)}"
+
+
+def _buy_lines(plan: Plan, best: Choice | None) -> list[str]:
+    """How to buy what leads; where that is a combination, the first choice too."""
+    lines: list[str] = []
+    if plan.mix is not None and any(piece.promised for piece in plan.mix.pieces):
+        lines += _buy_line(plan.need.handle_of_mix, plan.mix_fee, "asks once, buys each once", "BUY")
+    if best is not None and best.cost.fee is not None:
+        told = "that one alone" if lines else "asks, re-reads the fee, buys once"
+        lines += _buy_line(plan.need.handle(best.number), best.cost.fee, told, "" if lines else "BUY")
+    return lines
+
+
+def _buy_line(handle: str, fee: Money | None, told: str, word: str) -> list[str]:
+    command = f"berth buy {handle}"
+    if fee is not None:
+        most = exact_amount(fee)
+        command += f" --max {most if fee.currency == 'USD' else shlex.quote(f'{most} {fee.currency}')}"
+    line = f"{word:<{HANG}}{command}"
     if len(line) + 2 + len(told) <= WIDTH:
         return [line + "       "[: max(2, WIDTH - len(line) - len(told))] + told]
     return [line, " " * HANG + told]

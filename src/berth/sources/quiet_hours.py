@@ -78,7 +78,7 @@ def quieter(seen: Iterable[HourSeen]) -> str:
     asks = sum(one.answered for found in places.values() for one in found)
     return (
         f"quieter hours: unknown. That takes {ENOUGH_HOURS} hours of the day with {ENOUGH_ASKS} answered "
-        f"asks each in one Region; there are {asks} answered asks in all"
+        f"asks each in one Region; answered so far: {asks}"
     )
 
 

@@ -25,7 +25,6 @@ from berth.sources.on_demand import on_demand_rates
 from berth.sources.owned import owned_plans, owned_reservations
 from berth.sources.pacing import BLOCK_SEARCH, Pacer, ScaledClock
 from berth.sources.pricing import HOME
-from berth.sources.published import gap_note
 from berth.sources.quiet_hours import quieter
 from berth.sources.sagemaker_prices import sagemaker_rates
 from berth.sources.spot import spot_rates
@@ -291,10 +290,7 @@ class _Survey:
         """What is known only once all was heard."""
         if old := sweep.age_note(made.answers, made.made_at):
             yield old
-        if made.best is not None:
-            if gap := gap_note(made.best.offer, made.made_at.date()):
-                yield gap
-        elif seen := self.memory.by_hour(self.need.instance_type):
+        if made.best is None and (seen := self.memory.by_hour(self.need.instance_type)):
             yield quieter(seen)
 
     def _name(self, rate: HourlyRate) -> str:

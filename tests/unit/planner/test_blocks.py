@@ -267,6 +267,7 @@ BEST   p5en-1207#1  capacity block  $15,157.92 up front, no refund, no cancel
 2  capacity-block use2-az1  7 Dec 11:30-16 Dec 11:30 215:30    27,284.26   7.913
 -  on-demand      us-east-2 on the day, no promise  119:30 15,127.74 [1]   7.912
 -  spot           use2-az1  may end on 2 min notice 119:30  6,496.98 [2]   3.398
+-  odcr           us-east-2 if granted, idle paid   119:30 15,127.74 [3]   7.912
 NO sagemaker-od, training-plan   SageMaker only, gives no instances of your own
 TRY    1 on-demand: the start may move, and it costs nothing while it says no
        2 capacity-block: promises it, if on-demand goes on saying no
@@ -280,7 +281,8 @@ TRY    1 on-demand: the start may move, and it costs nothing while it says no
 IF     it survives two minutes' notice: Spot, 57 % less, with #1 as fall-back
 BUY    berth buy p5en-1207#1 --max 15157.92    asks, re-reads the fee, buys once
 [1] 63.296/h on-demand, seen 2026-09-25 (2 months old)
-[2] 27.184/h spot, live, DescribeSpotPriceHistory"""
+[2] 27.184/h spot, live, DescribeSpotPriceHistory
+[3] 63.296/h reserved, used or idle, seen 2026-09-25 (2 months old)"""
 
 
 def test_the_picture_of_a_block_that_saves_nothing() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import timedelta
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 from hypothesis import HealthCheck, given, settings
@@ -31,10 +32,11 @@ def test_break_even_is_the_first_minute_that_pays(
     even = cost_of(offer, 16, rate, None).break_even
     assert even is not None
 
-    def on_demand(span: timedelta) -> Decimal:
-        return hourly * hours_of(span) * count
+    def on_demand(span: timedelta) -> Fraction:
+        # As a fraction: a third of an hour has no last digit.
+        return Fraction(hourly) * (span // timedelta(minutes=1)) * count / 60
 
-    assert on_demand(even.after) >= fee > on_demand(even.after - timedelta(minutes=1))
+    assert on_demand(even.after) >= Fraction(fee) > on_demand(even.after - timedelta(minutes=1))
     assert even.ever_pays is (even.share <= 1)
     if even.after <= offer.usable_time:
         assert even.ever_pays

@@ -27,7 +27,7 @@ def test_35_days_and_3_instances() -> None:
     assert [one.count for one in found if one.duration.days == 35] == [2, 1]
     assert found[0].change == "28 days instead of 35 days"
     assert smaller_text(need(35, 3)) == (
-        "ask in the same Regions for 28 days or 21 days or 14 days instead of 35 days; or for 2 or 1 instead "
+        "ask in the same Regions for 28 days, 21 days or 14 days instead of 35 days; or for 2 or 1 instead "
         "of 3 (not asked yet)"
     )
 

@@ -175,7 +175,7 @@ def test_quieter_hours_are_unknown_until_enough_was_asked(history: History) -> N
     asked_at(history, 3, 4, 4)
     asked_at(history, 9, 5, 0)
     assert quieter(history.by_hour("p5.48xlarge")).startswith("quieter hours: unknown.")
-    assert "9 answered asks in all" in quieter(history.by_hour("p5.48xlarge"))
+    assert "answered so far: 9" in quieter(history.by_hour("p5.48xlarge"))
 
 
 def test_quieter_hours_come_from_counts_of_one_place(history: History) -> None:

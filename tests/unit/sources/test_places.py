@@ -19,11 +19,10 @@ from berth.planner.need import Need
 from berth.planner.offers import PlaceOutcome, Query
 from berth.planner.plan import Plan
 from berth.planner.wording import plan_text
-from berth.sources.capacity_blocks import LIMIT_WAIT_S, TOO_FAST_OR_NO_QUOTA, RegionSearch, read_offer
+from berth.sources.capacity_blocks import LIMIT_WAIT_S, TOO_FAST_OR_NO_QUOTA, RegionSearch
 from berth.sources.keeping import Kept
 from berth.sources.listings import is_ultraserver, listing
 from berth.sources.offline import plan_offline
-from berth.sources.published import gap_note
 from berth.sources.spot import spot_rates
 from berth.sources.spot_scores import spot_scores
 from berth.sources.survey import Listener, survey
@@ -33,7 +32,7 @@ from berth.sources.zone_types import without_local_zones
 from berth.terms.outcomes import BerthError, ExitCode
 from berth.terms.ways import Target, Way
 
-from .conftest import NOW, START, FakeClock, FakeService, refused, zones
+from .conftest import NOW, FakeClock, FakeService, refused, zones
 from .test_capacity_blocks import ask, offering, on_sale, query
 from .test_survey import FakeDoor, need
 
@@ -279,16 +278,13 @@ def test_a_score_that_is_not_there_says_why() -> None:
     )
 
 
-def test_a_published_price_that_differs_is_told_with_its_gap() -> None:
-    """Field fault 55: the live fee counts; the table is so old and so far off. What agrees says nothing."""
-    dear = read_offer(offering(UpfrontFee="1375.40"), query(), {}, NOW)
-    said = gap_note(dear, START.date())
-    assert said.startswith("published 47.757/h, ")
-    assert said.endswith("old: 16.7 % below the live offer, which counts")
-    assert gap_note(read_offer(offering(UpfrontFee="1146.17"), query(), {}, NOW), START.date()) == ""
-    assert gap_note(read_offer(offering(UpfrontFee="0"), query(), {}, NOW), START.date()) == ""
-    plan = replace(dear, way=Way.TRAINING_PLAN, instance_type="ml.p5.48xlarge")
-    assert gap_note(plan, START.date()) == "", "a block's price says nothing about a plan's"
+def test_a_published_price_that_differs_is_told_once() -> None:
+    """The plan's text has it beside the offer (`planner/costs/published.py`); no note says it again."""
+    door = FakeDoor(lambda region: {"CapacityBlockOfferings": [offering(UpfrontFee="1375.40")]})
+    plan = survey(cast(Door, door), need(), Listener())
+    assert plan.best is not None
+    assert not any("published" in note for note in plan.notes)
+    assert " ".join(plan_text(plan, "").split()).count("published 47.757/h") == 1
 
 
 def test_without_a_login_there_are_verdicts_and_list_prices() -> None:

@@ -35,14 +35,17 @@ _CHANGED = {
 
 
 def combination_lines(combination: Combination, need: Need, *, explain: bool = False) -> list[str]:
-    """The block that tells of a combination. `explain` adds what is proven and what was not compared."""
+    """The block that tells of a combination. `explain` adds what is proven and what was not compared.
+
+    A mix that is told leads the plan: it costs less than the first choice, or there is no choice.
+    """
     if combination.trouble:
         return hung(f"not looked for: {combination.trouble}. Single offers are ranked all the same", "MIX")
     best, evidence = combination.best, combination.evidence
     if best is None or evidence is None:
         lines = _nothing_lines(combination)
     else:
-        lines = _best_lines(best, evidence, combination.instance_type)
+        lines = _best_lines(best, evidence, combination.instance_type, need.handle_of_mix)
         for other in combination.others:
             lines += hung(_other(other), "  or")
     if combination.left_out:
@@ -50,30 +53,43 @@ def combination_lines(combination: Combination, need: Need, *, explain: bool = F
     return lines + (_explained(combination) if explain else [])
 
 
-def _best_lines(best: Mix, evidence: Evidence, kind: str) -> list[str]:
+def _best_lines(best: Mix, evidence: Evidence, kind: str, handle: str) -> list[str]:
     offers = f"{evidence.seen} {'offer' if evidence.seen == 1 else 'offers'}"
-    told = f"best of the {offers} seen: {money_text(best.total)} for {hours_minutes(best.usable)} of use"
+    lines = hung(f"{handle}  {_made_of(best)}  {money_text(best.total)} in all", "BEST")
+    told = f"best of the {offers} seen, for {hours_minutes(best.usable)} of use"
     if best.per_accelerator_hour is not None:
         told += f", {best.per_accelerator_hour.amount:,.3f}/{_acc(kind)}"
-    lines = hung(told, "MIX")
+    lines += hung(f"{told}: {_proven(evidence)}", "  why")
     lines.append(_ROW.format("", "WAY", "PLACE", "PAID UTC", "COUNT", "TOTAL").rstrip())
     for letter, piece in zip("abcdefghijklmnopqrstuvwxyz" * 9, best.pieces, strict=False):
         lines += _piece_lines(letter, piece)
-    lines += hung(_proven(evidence), "  why")
     if any(not p.promised for p in best.pieces):
         lines += hung("what is paid by the hour may be refused on the day", "  care")
     if len(best.running) > 1:
         pauses = [b.start - a.end for a, b in zip(best.running, best.running[1:], strict=False)]
         off = spoken(sum(pauses, timedelta()))
-        lines += hung(f"it pauses {len(pauses)} times, {off} in all: checkpoint", "  care")
-    bought = [p for p in best.pieces if p.promised]
-    if len(bought) > 1:
-        lines += hung(
-            "each purchase is one of its own and none can be given back: should one fail, what was bought "
-            "before it stays",
-            "  care",
-        )
-    return lines
+        times = "once" if len(pauses) == 1 else f"{len(pauses)} times"
+        lines += hung(f"it pauses {times}, {off} in all: checkpoint", "  care")
+    return lines + _bought_cares(sum(p.promised for p in best.pieces))
+
+
+def _bought_cares(bought: int) -> list[str]:
+    if bought > 1:
+        said = "each purchase is one of its own, without refund or cancel: should one fail, what was bought "
+        return hung(f"{said}before it stays", "  care")
+    return hung("what is bought can neither be cancelled nor given back", "  care") if bought else []
+
+
+def _made_of(best: Mix) -> str:
+    """`2 purchases together`, `1 purchase, the rest on-demand`."""
+    bought = sum(piece.promised for piece in best.pieces)
+    metered = list(dict.fromkeys(label(piece.way) for piece in best.pieces if not piece.promised))
+    if not bought:
+        return f"nothing to buy, {' and '.join(metered)} alone"
+    told = f"{bought} {'purchase' if bought == 1 else 'purchases'}"
+    if metered:
+        return f"{told}, the rest {' and '.join(metered)}"
+    return told if bought == 1 else f"{told} together"
 
 
 def _piece_lines(letter: str, piece: Piece) -> list[str]:

@@ -93,9 +93,17 @@ def curves(choice: Choice, pay_lines: Iterable[PayAsYouGo]) -> Curves | None:
         elif hourly.currency != currency:
             left_out.append(f"{pay.rate.way} {pay.rate.region}: priced in {hourly.currency}")
         else:
-            others.append(Line(pay.rate.way, Money(Decimal(0), currency), hourly * offer.count, pay.rate))
+            others.append(_line(pay.rate, hourly * offer.count, cost.usable))
     meetings = tuple(_meeting(own, line, cost.usable) for line in others)
     return Curves(cost.usable, offer.count, own, tuple(others), meetings, tuple(left_out))
+
+
+def _line(rate: HourlyRate, hourly: Money, usable: timedelta) -> Line:
+    """A reservation costs the same whether it is used or idle; what is not reserved costs what is used."""
+    nothing = Money(Decimal(0), hourly.currency)
+    if rate.way is Way.ODCR:
+        return Line(rate.way, hourly * hours_of(usable), nothing, rate)
+    return Line(rate.way, nothing, hourly, rate)
 
 
 def _meeting(own: Line, other: Line, usable: timedelta) -> Meeting:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from berth.planner.framework.advice import Step
-from berth.planner.phrases import hung, wrapped
+from berth.planner.phrases import hung, label, wrapped
 from berth.planner.verdicts import WayVerdict
 from berth.terms.ways import Way
 
@@ -27,7 +27,7 @@ def try_lines(steps: Sequence[Step], best: Way | None) -> list[str]:
 
 
 def _named(step: Step) -> str:
-    return f"{step.way.value}: " if step.way else ""
+    return f"{label(step.way)}: " if step.way else ""
 
 
 def terms_text(verdicts: Sequence[WayVerdict], steps: Sequence[Step] = ()) -> str:

@@ -209,7 +209,9 @@ def test_without_the_optimiser_it_says_so(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 TEXT = """\
-MIX    best of the 3 offers seen: $8,703.30 for 71 h 30 min of use, 7.608/GPU-h
+BEST   p5en-1207#best  2 purchases, the rest on-demand  $8,703.30 in all
+  why  best of the 3 offers seen, for 71 h 30 min of use, 7.608/GPU-h: no
+       combination of what was seen costs less; that is proven
 """
 
 
@@ -220,5 +222,11 @@ def test_the_text_fits_80_columns_and_says_what_it_must() -> None:
     text = "\n".join(lines) + "\n"
     assert max(map(len, lines)) <= 80
     assert text.startswith(TEXT)
-    whole = ("cb-0-1-2", "is proven", "may be refused on the day", "$796.70 dearer", "bound $8,703.30")
+    whole = (
+        "cb-0-1-2",
+        "a  capacity-block",
+        "may be refused on the day",
+        "$796.70 dearer",
+        "bound $8,703.30",
+    )
     assert [told for told in whole if told not in text] == []

@@ -27,7 +27,7 @@ def a_plan(need: Need, *offers: Offer, limits: dict[Any, int] | None = None) -> 
     return with_combination(make_plan(need, [answer], [RATE], NOW), limits)
 
 
-def test_a_cheaper_mix_is_told_beside_the_choices() -> None:
+def test_a_cheaper_mix_leads_and_the_first_choice_stands_beside_it() -> None:
     """Two blocks with half an hour on demand between them cost 797 dollars less than the one that fits."""
     made = a_plan(a_need(), *BLOCKS, limits={OD: 8})
     assert made.best is not None
@@ -35,7 +35,11 @@ def test_a_cheaper_mix_is_told_beside_the_choices() -> None:
     assert made.combination.best is not None
     assert made.combination.best.total == Money(Decimal("8703.30"))
     text = plan_text(made, "header")
-    assert "MIX    best of the 3 offers seen: $8,703.30" in text
+    assert "BEST   p5en-1207#best  2 purchases, the rest on-demand  $8,703.30 in all\n" in text
+    assert text.index("BEST ") < text.index("ALONE  p5en-1207#1  capacity block  $9,500.00 up front")
+    assert "\nBUY    berth buy p5en-1207#best --max 8640.00       asks once, buys each once\n" in text
+    assert "\n       berth buy p5en-1207#1 --max 9500.00       that one alone\n" in text
+    assert text.count("BEST ") == 1
     assert max(map(len, text.splitlines())) <= 80
 
 
