@@ -55,7 +55,7 @@ def buy(desk: Desk, buyer: Buyer, key: OrderKey, approval: Approval) -> Purchase
         known = _known(desk, order)
         if known is not None:
             return known
-    owned = _owned(desk, key, approval)
+    owned = find_owned(desk, key, approval)
     if owned is not None:
         return owned
     offer, answer = fresh_offer(desk, approval.offer)
@@ -63,7 +63,7 @@ def buy(desk: Desk, buyer: Buyer, key: OrderKey, approval: Approval) -> Purchase
     check_time(offer, desk.clock.now())
     approval = replace(approval, offer=offer)
     if desk.shop.unseen:  # nothing but this look keeps two journals apart, so it comes right before the call
-        owned = _owned(desk, key, approval)
+        owned = find_owned(desk, key, approval)
         if owned is not None:
             return owned
         desk.talk(f"before paying: {desk.shop.unseen}")
@@ -106,7 +106,7 @@ def _known(desk: Desk, order: Order) -> Purchase | None:
     return None
 
 
-def _owned(desk: Desk, key: OrderKey, approval: Approval) -> Purchase | None:
+def find_owned(desk: Desk, key: OrderKey, approval: Approval) -> Purchase | None:
     """The reservation that another journal bought for this very order; None when there is none."""
     sighting = desk.shop.glance(trace_of_key(key))
     if sighting.note:

@@ -127,11 +127,11 @@ def insert_whole(db: Reads, realm: str, whole: Whole) -> None:
         _put_piece(db, realm, whole_id, piece)
 
 
-def move_whole(db: Reads, realm: str, key: OrderKey, state: WholeState, holder: str, now: datetime) -> bool:
-    """Move a whole that `holder` is buying to `state`; False when somebody else has it by now."""
+def move_whole(db: Reads, realm: str, whole: Whole, state: WholeState, now: datetime) -> bool:
+    """Move a whole that its holder is buying to `state`; False when somebody else has it by now."""
     moved = db.execute(
         "UPDATE wholes SET state = ?, changed_at = ? WHERE order_id = ? AND state = ? AND holder = ?",
-        (state, to_micros(now), f"{realm} {key.mark}", WholeState.BUYING, holder),
+        (state, to_micros(now), f"{realm} {whole.key.mark}", WholeState.BUYING, whole.holder),
     )
     return moved.rowcount == 1
 
