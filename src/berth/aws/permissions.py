@@ -119,6 +119,7 @@ VERBS: Mapping[str, frozenset[str]] = MappingProxyType(
         "plan": _PLAN,
         "buy": _PURCHASE,
         "extend": _WHO | _LOOK | _EXTENSIONS | _EXTEND,
+        "renewal": _PLAN | _EXTENSIONS | {"ec2:DescribeCapacityBlockExtensionOfferings"},
         "show": _WHO | _LOOK | _EXTENSIONS | {"ec2:DescribeInstances", "sagemaker:DescribeEndpoint"},
         "ls": _WHO | _LOOK | _LIST,
         "rebuild": _WHO | _LOOK | {"ec2:DescribeRegions"},
@@ -165,9 +166,12 @@ class Role(StrEnum):
 
 ROLES: Mapping[Role, tuple[str, ...]] = MappingProxyType(
     {
-        Role.READ: ("plan", "doctor", "show", "ls", "leave", "rebuild"),
+        Role.READ: ("plan", "renewal", "doctor", "show", "ls", "leave", "rebuild"),
         Role.WATCH: ("show", "ls", "approve", "leave"),
-        Role.BUY: ("plan", "buy", "approvals", "extend", "adopt", "doctor", "show", "ls", "leave", "rebuild"),
+        Role.BUY: (
+            *("plan", "buy", "approvals", "extend", "renewal", "adopt", "doctor", "show", "ls", "leave"),
+            "rebuild",
+        ),
         Role.DEPLOY: ("deploy", "launch", "invoke", "clean", "show", "ls", "leave"),
     }
 )

@@ -122,7 +122,7 @@ GRANTS: Mapping[str, tuple[Grant, ...]] = {
         ),
     ),
     # The service authorization reference: both act on the reservation, and neither tags anything.
-    "ec2:DescribeCapacityBlockExtensionOfferings": (Grant("BuyCapacityBlocks", (_BLOCKS,)),),
+    "ec2:DescribeCapacityBlockExtensionOfferings": (Grant("SearchBlockExtensions", (_BLOCKS,)),),
     "ec2:PurchaseCapacityBlockExtension": (Grant("BuyCapacityBlocks", (_BLOCKS,)),),
     # Newer than the managed policy that was read: the plan is what it acts on.
     "sagemaker:ExtendTrainingPlan": (Grant("BuyTrainingPlans", (_PLANS, _RESERVED)),),

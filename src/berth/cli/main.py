@@ -21,7 +21,7 @@ from berth.terms.settings import SettingsError
 
 VERBS = (
     *("plan", "buy", "extend", "deploy", "launch", "invoke", "show", "ls", "clean", "run", "audit", "policy"),
-    *("history", "approve", "approvals", "doctor", "adopt", "leave", "rebuild"),
+    *("history", "approve", "approvals", "doctor", "adopt", "leave", "rebuild", "renewal"),
 )
 
 app = typer.Typer(

@@ -127,7 +127,6 @@ def test_a_buyer_may_buy_and_mark_and_nothing_more() -> None:
     assert beyond == {
         "ec2:PurchaseCapacityBlock",
         "ec2:PurchaseCapacityBlockExtension",
-        "ec2:DescribeCapacityBlockExtensionOfferings",
         "ec2:CreateTags",
         "sagemaker:CreateTrainingPlan",
         "sagemaker:ExtendTrainingPlan",

@@ -96,7 +96,7 @@ def extend(desk: Desk, till: Till, order: Order, wish: Wish, cap: Money | None) 
     Whatever dies at whatever moment, running it again pays for nothing twice. Raises BerthError: nothing was
     bought (none on sale, dearer, not now), or it is not known (exit 40). After the purchase nothing raises.
     """
-    _check_order(order)
+    check_order(order)
     before = {one.number for one in order.extensions if one.in_doubt}
     look = look_at(desk, till.shop, order)
     met = _met(desk, till.shop, look, wish, before)
@@ -182,7 +182,8 @@ def propose(order: Order, offer: ExtensionOffer) -> Proposal:
 
 
 # -- inside ----------------------------------------------------------------------------------------------
-def _check_order(order: Order) -> None:
+def check_order(order: Order) -> None:
+    """Raise BerthError unless the order has a reservation that can be extended."""
     if order.state is not OrderState.BOUGHT or order.reservation_arn is None:
         raise BerthError(
             ExitCode.BAD_REQUEST,
