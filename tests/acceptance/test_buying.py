@@ -171,6 +171,20 @@ def test_again_is_a_second_order(berth: Any) -> None:
     assert len(berth.sold("twice")) == 2
 
 
+def test_one_more_that_was_refused_is_bought_only_when_asked_for(berth: Any) -> None:
+    """--again refused: the name alone means the first again, for `buy`, `run` and `show`; no second is paid."""
+    berth.plan("once-more")
+    assert berth.buy("once-more").code == 0
+    berth.yard.fault("gone", "CreateTrainingPlan")
+    assert berth.buy("once-more", "--again").code != 0
+    assert berth.buy("once-more", "--json").json["order"] == "once-more"
+    assert (
+        berth("run", berth.need("once-more"), "--yes", "--max", "500", "--json").json["order"] == "once-more"
+    )
+    assert berth("show", "once-more", "--json").json["order"] == "once-more"
+    assert len(berth.sold("once-more")) == 1
+
+
 def test_deploy_serve_and_clean(berth: Any) -> None:
     """Refused before Active; then in service on the reservation; cleared up in order, exit 31, then again."""
     berth.plan("serve", more=ECHO)

@@ -138,6 +138,7 @@ class Counter:
 
     def order(self, text: str) -> Order:
         """The order of that name. Raises BerthError (bad request) when there is none."""
+        from berth.orders.guard import latest_standing
         from berth.orders.order import OrderKey, split_order_name
 
         _check_no_id(text)
@@ -157,8 +158,9 @@ class Counter:
                 f"there is no order {text} of account {self.account} here; known: {known}",
                 "berth show lists them",
             )
-        tell_spending(orders[-1].spending)
-        return orders[-1]
+        order = latest_standing(orders)
+        tell_spending(order.spending)
+        return order
 
     def standing_clock(self, advance: str) -> str:
         """How to move a yard's clock that stands still."""

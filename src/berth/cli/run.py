@@ -65,19 +65,21 @@ def run(
 
 
 def latest(at: Counter, need: str, *, wait: bool) -> Order | None:
-    """The order to go on with: the need's latest, settled; None when that is known to have bought nothing.
+    """The order to go on with: the need's latest that stands, settled; None when that is known to have bought nothing.
 
     Raises BerthError (outcome unknown) when looking does not settle it.
     """
     from berth.cli.show import settled
+    from berth.orders.guard import latest_standing
     from berth.orders.order import OrderState
     from berth.orders.reconcile import UNSETTLED
 
     orders = at.journal.orders(at.account, need)
     if not orders:
         return None
-    order = settled(at, orders[-1], wait=wait)
-    if orders[-1].state in UNSETTLED and order.state is OrderState.BOUGHT:
+    before = latest_standing(orders)
+    order = settled(at, before, wait=wait)
+    if before.state in UNSETTLED and order.state is OrderState.BOUGHT:
         at.output.talk(f"order {order.key}: {SAYS['found']}")
     return None if order.state in {OrderState.REFUSED, OrderState.FAILED} else order
 

@@ -132,8 +132,9 @@ def sequence_to_buy(orders: Sequence[Order], *, again: bool, asked: int | None =
     """Which order of a need a purchase is for: an existing one to go on with, or the next.
 
     A later sequence exists only when somebody asks (`again`, or `asked` by number), or when the latest
-    reservation is known to have failed. While the latest is in doubt, it is the only one. `again` asks for a
-    second beside the first and for no more: typed twice, as after a crash, it must not buy a third. Raises
+    reservation is known to have failed and no earlier one stands: a need that has what it asked for, and asks
+    for no more, buys no more. While the latest is in doubt, it is the only one. `again` asks for a second
+    beside the first and for no more: typed twice, as after a crash, it must not buy a third. Raises
     BerthError otherwise.
     """
     if not orders:
@@ -143,6 +144,9 @@ def sequence_to_buy(orders: Sequence[Order], *, again: bool, asked: int | None =
     number = latest.key.sequence
     if asked is not None and asked < number and latest.state not in IN_DOUBT:
         return asked
+    standing = latest_standing(orders)
+    if standing is not latest and asked is None and not again:
+        return standing.key.sequence  # one more came to nothing: who does not ask for it must not buy it
     if latest.state in IN_DOUBT or latest.state in {OrderState.REFUSED, OrderState.DISPUTED}:
         _check_asked(asked, number)
         return number
@@ -154,6 +158,15 @@ def sequence_to_buy(orders: Sequence[Order], *, again: bool, asked: int | None =
         _check_asked(asked, number + 1)
         return number + 1
     return number
+
+
+def latest_standing(orders: Sequence[Order]) -> Order:
+    """The order that a need's name alone means: the latest that is not known to have come to nothing.
+
+    Where all of them came to nothing it is the latest. `orders` holds one at least, the latest last.
+    """
+    came_to_nothing = {OrderState.REFUSED, OrderState.FAILED}
+    return next((order for order in reversed(orders) if order.state not in came_to_nothing), orders[-1])
 
 
 def same_purchase(order: Order, offer: Offer) -> bool:

@@ -232,7 +232,7 @@ def failed(order: Order) -> BerthError:
     return BerthError(
         ExitCode.DECISION_NEEDED,
         f"AWS failed the {NOUNS[order.offer.way]} of order {order.key}: {why}",
-        f"berth buy {order.key.need}#1 buys anew, as the next order",
+        f"berth buy {order.key.need}/{order.key.sequence + 1}#1 buys anew, as the next order",
         order.spending,
     )
 

@@ -118,6 +118,13 @@ def test_old_offers_and_late_starts_are_refused(world: Any) -> None:
         (["bought", "bought"], False, 3, 3),
         (["failed", "bought", "bought"], True, None, None),
         (["bought", "failed"], True, None, 3),
+        (["bought", "failed"], False, None, 1),
+        (["bought", "refused"], False, None, 1),
+        (["bought", "refused"], True, None, 2),
+        (["bought", "refused"], False, 2, 2),
+        (["bought", "bought", "refused"], False, None, 2),
+        (["failed", "refused"], False, None, 2),
+        (["refused", "failed"], False, None, 3),
     ],
 )
 def test_which_order_a_purchase_is_for(
