@@ -153,6 +153,7 @@ def _parameters(url: str) -> dict[str, str]:
         alike = (
             len(said) == len(pairs)
             and set(said) - {_TOKEN} == _PARAMETERS
+            and all(value.isascii() for value in said.values())
             and parts.path in {"", "/"}
             and not parts.fragment
             and (said["Action"], said["Version"]) == ("GetCallerIdentity", _VERSION)

@@ -131,10 +131,12 @@ def test_no_redirect_is_followed(door: Door, ear: Any, small_yard: Any) -> None:
         ("Algorithm=AWS4-HMAC-SHA256", "Algorithm=NONE"),
         ("X-Amz-Expires=900", "X-Amz-Expires=soon"),
         ("X-Amz-Signature=", "X-Amz-Other="),
+        ("X-Amz-Signature=", "X-Amz-Signature=\ud800"),
+        ("X-Amz-Signature=", "X-Amz-Signature=%C3%A4"),
     ],
 )
 def test_a_proof_of_something_else_is_none(door: Door, small_yard: Any, old: str, new: str) -> None:
-    """Another operation, more parameters, the header not signed, another service: nothing is sent."""
+    """Another operation, more parameters, the header not signed, letters of no URL: nothing is sent."""
     before = len(small_yard.asked)
     refused(door, changed(make_proof(door, HASH, APPROVES), old, new))
     assert len(small_yard.asked) == before
