@@ -172,7 +172,7 @@ def test_again_is_a_second_order(berth: Any) -> None:
 
 
 def test_one_more_that_was_refused_is_bought_only_when_asked_for(berth: Any) -> None:
-    """--again refused: the name alone means the first again, for `buy`, `run` and `show`; no second is paid."""
+    """--again refused: the name alone means the first again, for `buy`, `run`, `show`; no second is paid."""
     berth.plan("once-more")
     assert berth.buy("once-more").code == 0
     berth.yard.fault("gone", "CreateTrainingPlan")

@@ -65,7 +65,7 @@ def run(
 
 
 def latest(at: Counter, need: str, *, wait: bool) -> Order | None:
-    """The order to go on with: the need's latest that stands, settled; None when that is known to have bought nothing.
+    """The order to go on with: the need's latest that stands, settled; None when there is none.
 
     Raises BerthError (outcome unknown) when looking does not settle it.
     """

@@ -150,14 +150,13 @@ def sequence_to_buy(orders: Sequence[Order], *, again: bool, asked: int | None =
     if latest.state in IN_DOUBT or latest.state in {OrderState.REFUSED, OrderState.DISPUTED}:
         _check_asked(asked, number)
         return number
-    if asked == number:
-        return number
     if again and asked is None:
         _check_again(orders)
-    if again or asked is not None or latest.state is OrderState.FAILED:
-        _check_asked(asked, number + 1)
-        return number + 1
-    return number
+    more = again or asked not in {None, number} or latest.state is OrderState.FAILED
+    if not more or asked == number:
+        return number
+    _check_asked(asked, number + 1)
+    return number + 1
 
 
 def latest_standing(orders: Sequence[Order]) -> Order:
