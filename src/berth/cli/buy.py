@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from berth.planner.plan import Choice, Plan
     from berth.terms.money import Money
 
-_HANDLE = re.compile(r"(?P<need>[^#/\s]+)(?:/(?P<sequence>[1-9]\d{0,5}))?#(?P<number>[1-9]\d{0,3})")
+_HANDLE = re.compile(r"(?P<need>[^#/\s]+)(?:/(?P<sequence>[1-9]\d{0,5}))?#(?P<number>[1-9]\d{0,3}|mix)")
 SAYS = {
     "bought": "bought",
     "found": "found in AWS: it was bought by an earlier call, and is not bought again",
@@ -39,7 +39,9 @@ def register(app: typer.Typer) -> None:
 
 
 def buy(
-    handle: Annotated[str, typer.Argument(metavar="NAME#1", help="Choice 1 of the plan NAME.")],
+    handle: Annotated[
+        str, typer.Argument(metavar="NAME#1", help="Choice 1 of the plan NAME; NAME#mix: its combination.")
+    ],
     *,
     yes: Yes = False,
     most: Max = None,
@@ -49,15 +51,20 @@ def buy(
     proof: Annotated[
         str | None, typer.Option("--proof", metavar="FILE", help="Approver's proof; - reads stdin.")
     ] = None,
+    accept_other: Annotated[
+        bool,
+        typer.Option("--accept-other", help="NAME#mix: a missing piece may be the next best that fits."),
+    ] = False,
     profile: Profile = None,
     buyer_profile: BuyerProfile = None,
     as_json: Json = False,
 ) -> int:
-    """Buy one choice of a plan, exactly once. Asks first, or needs --yes --max AMOUNT."""
+    """Buy one choice of a plan, or its mix, exactly once. Asks first, or needs --yes --max AMOUNT."""
     from berth.orders.guard import check_permission
 
     output = Output(as_json=as_json)
-    need, asked, number = read_handle(handle)
+    mix = read_mix_handle(handle)
+    need, asked, number = (*mix, 0) if mix else read_handle(handle)
     cap = read_amount(most)
     check_permission(yes=yes, cap=cap, can_ask=output.can_ask())
     proofs = read_proofs(proof) if proof is not None else []
@@ -66,6 +73,12 @@ def buy(
         for one in proofs:
             take_proof(at, one)
         plan = tagged(recalled(at, need), tag)
+        if mix:
+            from berth.cli.buy_pieces import Asked, buy_pieces, say_pieces
+
+            said = Asked(cap, yes=yes, again=again, sequence=asked, accept_other=accept_other)
+            say_pieces(at, buy_pieces(at, plan, said, wait=wait), wait=wait)
+            return ExitCode.DONE
         purchase = buy_choice(at, plan, number, cap=cap, yes=yes, again=again, asked=asked, wait=wait)
         if wait:
             purchase = replace(purchase, seen=until_paid(at, purchase.order))
@@ -102,7 +115,7 @@ def buy_choice(
         except NotApproved as missing:
             raise asked_for(at, missing, handle) from None
 
-    return _until_known(at, once) if wait else once()
+    return until_known(at, once) if wait else once()
 
 
 def what_to_buy(
@@ -111,25 +124,40 @@ def what_to_buy(
     """The choice of that number, if it may be bought here at all, and the order that it would be."""
     from berth.orders.guard import check_count, check_target, check_world, chosen, sequence_to_buy
     from berth.orders.order import OrderKey
+    from berth.orders.pieces.book import WholeBook
+    from berth.orders.pieces.of_plan import check_single
 
     rehearsal = at.door.identity.rehearsal
     check_world(plan, account=at.account, rehearsal=rehearsal.url if rehearsal else None)
     choice = chosen(plan, number)
     check_target(plan, choice.offer)
     check_count(choice.offer)
-    orders = at.journal.orders(at.account, plan.need.name)
-    return choice, OrderKey(at.account, plan.need.name, sequence_to_buy(orders, again=again, asked=asked))
+    name, orders = plan.need.name, at.journal.orders(at.account, plan.need.name)
+    wholes = WholeBook(at.journal).wholes(at.account, name)
+    sequence = check_single(name, orders, wholes, again=again, asked=asked)
+    if sequence is None:
+        single = [order for order in orders if not order.key.piece]
+        sequence = sequence_to_buy(single, again=again, asked=asked)
+    return choice, OrderKey(at.account, name, sequence)
 
 
 def read_handle(text: str) -> tuple[str, int | None, int]:
     """`eval#1` -> ("eval", None, 1); `eval/2#1` -> ("eval", 2, 1). Raises BerthError (usage)."""
     found = _HANDLE.fullmatch(text)
-    if found is None:
+    if found is None or found["number"] == "mix":
         raise BerthError(
             ExitCode.USAGE, f"{text!r} names no choice of a plan; write it like eval#1", "berth plan"
         )
     sequence = found["sequence"]
     return found["need"], int(sequence) if sequence else None, int(found["number"])
+
+
+def read_mix_handle(text: str) -> tuple[str, int | None] | None:
+    """`eval#mix` -> ("eval", None), `eval/2#mix` -> ("eval", 2): the best combination; None for a choice."""
+    found = _HANDLE.fullmatch(text)
+    if found is None or found["number"] != "mix":
+        return None
+    return found["need"], int(found["sequence"]) if found["sequence"] else None
 
 
 def read_amount(text: str | None) -> Money | None:
@@ -257,12 +285,14 @@ def _check_same(order: Order | None, choice: Choice) -> None:
     )
 
 
-def _until_known(at: Counter, once: Callable[[], Purchase]) -> Purchase:
+Result = TypeVar("Result")
+
+
+def until_known(at: Counter, once: Callable[[], Result]) -> Result:
     """Try until the outcome is known; while it is not, each try only looks."""
-    from berth.orders.purchase import Purchase
     from berth.watch.waiting import wait_for
 
-    def attempt() -> Purchase | BerthError:
+    def attempt() -> Result | BerthError:
         try:
             return once()
         except BerthError as error:
@@ -270,10 +300,10 @@ def _until_known(at: Counter, once: Callable[[], Purchase]) -> Purchase:
                 raise
             return error
 
-    def standing(seen: Purchase | BerthError) -> None:
+    def standing(seen: Result | BerthError) -> None:
         at.output.talk(at.standing_clock("6m"))
 
-    last = wait_for(attempt, lambda seen: isinstance(seen, Purchase), at.door.clock, standing=standing)
+    last = wait_for(attempt, lambda seen: not isinstance(seen, BerthError), at.door.clock, standing=standing)
     if isinstance(last, BerthError):
         raise last
     return last

@@ -237,7 +237,7 @@ class _Buying:
         return Bought(whole, self._orders(whole), tuple(paid))
 
     def _stop(self, whole: Whole, ranked: Ranked, problem: BerthError) -> BerthError:
-        """Nothing else is bought. A piece in doubt leaves the whole as it is: caps still count what is missing."""
+        """Nothing else is bought. With a piece in doubt the whole stays: caps count what is missing."""
         orders = self._orders(whole)
         if problem.exit_code is not ExitCode.OUTCOME_UNKNOWN:
             self._book.move(whole, WholeState.HALTED, self._desk.clock.now(), _first_line(problem))

@@ -69,9 +69,9 @@ def sequence_of_whole(
 ) -> int:
     """Which order of a need several pieces are bought as: one to go on with, or the next.
 
-    `orders` and `wholes` are all of the need. A next one exists only when somebody asks, or when the latest is
-    of one reservation and bought nothing. As with orders of one, `again` asks for a second one and for no
-    more. Raises BerthError otherwise.
+    `orders` and `wholes` are all of the need. A next one exists only when somebody asks, or when the latest
+    is of one reservation and bought nothing. As with orders of one, `again` asks for a second one and for
+    no more. Raises BerthError otherwise.
     """
     single = {order.key.sequence: order for order in orders if not order.key.piece}
     several = {whole.key.sequence for whole in wholes} | {o.key.sequence for o in orders if o.key.piece}
@@ -107,20 +107,20 @@ def _asked(asked: int, latest: int, several: set[int]) -> int:
 def check_single(
     need: str, orders: Sequence[Order], wholes: Sequence[Whole], *, again: bool, asked: int | None
 ) -> int | None:
-    """The number of an order of one reservation after one of several pieces; None where that is not the latest.
+    """The number of an order of one reservation after one of several pieces; None: the latest is none such.
 
     Raises BerthError where pieces of the latest are bought and nobody asked for one more.
     """
-    latest = max((whole.key.sequence for whole in wholes), default=0)
+    several = [whole.key.sequence for whole in wholes] + [o.key.sequence for o in orders if o.key.piece]
+    latest = max(several, default=0)
     if latest <= max((order.key.sequence for order in orders if not order.key.piece), default=0):
         return None
     bought = [o for o in orders if o.key.piece and o.key.sequence == latest and o.state in _PAID]
     if asked == latest + 1 or (asked is None and (again or not bought)):
         return latest + 1
-    whole = next(whole for whole in wholes if whole.key.sequence == latest)
     raise BerthError(
         ExitCode.DECISION_NEEDED,
-        f"order {whole.key} is one of several pieces; nothing was bought beside it",
+        f"order {latest} of {need} is one of several pieces; nothing was bought beside it",
         f"berth buy {need}/{latest}#mix goes on with it, berth buy {need}/{latest + 1}#1 buys one more",
     )
 

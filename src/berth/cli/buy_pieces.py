@@ -1,0 +1,123 @@
+"""`berth buy NAME#mix`: the pieces of a plan's best combination as one order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from berth.cli.desks import Counter
+from berth.cli.spending import asked_for
+from berth.terms.outcomes import BerthError, ExitCode
+
+if TYPE_CHECKING:
+    from berth.orders.pieces.buying import Bought, Wanted
+    from berth.orders.pieces.of_plan import Mix
+    from berth.orders.pieces.scarcity import Ranked
+    from berth.orders.pieces.survey import Seat, Survey
+    from berth.orders.pieces.whole import Piece
+    from berth.planner.plan import Plan
+    from berth.terms.money import Money
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What was typed: the most for all pieces together, and how."""
+
+    cap: Money | None
+    yes: bool = False
+    again: bool = False
+    sequence: int | None = None
+    accept_other: bool = False
+
+
+def buy_pieces(at: Counter, plan: Plan, asked: Asked, *, wait: bool = False) -> Bought:
+    """Check, confirm and buy what of the combination is missing. Raises BerthError."""
+    from berth.cli.buy import until_known
+    from berth.orders.pieces.book import WholeBook
+    from berth.orders.pieces.buying import buy_whole
+    from berth.orders.pieces.of_plan import mix_of
+    from berth.orders.spending_gate import NotApproved
+
+    _check_here(at, plan)
+    mix = mix_of(plan)
+    wanted = wanted_of(at, plan, mix, asked)
+    desk = replace(at.desk(mix.offers[0]), gate=at.gate)
+
+    def agree(queue: Sequence[Ranked], found: Survey, total: Money) -> None:
+        _agree(at, mix, queue, found, total, yes=asked.yes)
+
+    def once() -> Bought:
+        try:
+            return buy_whole(WholeBook(at.journal), desk, seats, wanted, agree)
+        except NotApproved as missing:
+            raise asked_for(at, missing, f"{wanted.key}#mix") from None
+
+    def seats(piece: Piece) -> Seat:
+        return seat(at, piece)
+
+    return until_known(at, once) if wait else once()
+
+
+def seat(at: Counter, piece: Piece) -> Seat:
+    """The desk of a piece, and the door that pays for it."""
+    from berth.orders.pieces.survey import Seat
+
+    desk = replace(at.desk(piece.offer), gate=at.gate)
+    return Seat(desk, lambda: at.buyer(desk, piece.offer))
+
+
+def wanted_of(at: Counter, plan: Plan, mix: Mix, asked: Asked) -> Wanted:
+    """The order that the combination is, or the one that it goes on with."""
+    from berth.orders.order import OrderKey
+    from berth.orders.pieces.book import WholeBook
+    from berth.orders.pieces.buying import Wanted
+    from berth.orders.pieces.of_plan import sequence_of_whole
+    from berth.orders.pieces.whole import Agreement, numbered
+
+    name = plan.need.name
+    orders, wholes = at.journal.orders(at.account, name), WholeBook(at.journal).wholes(at.account, name)
+    sequence = sequence_of_whole(orders, wholes, again=asked.again, asked=asked.sequence)
+    key = OrderKey(at.account, name, sequence)
+    pieces = numbered(key, [(at.account, offer) for offer in mix.offers])
+    agreement = Agreement(asked.cap, plan.need.budget, {"need": plan.need.to_json()})
+    return Wanted(key, pieces, agreement, accept_other=asked.accept_other)
+
+
+def say_pieces(at: Counter, bought: Bought, *, wait: bool = False) -> None:
+    """Tell how each piece stands, and what comes next."""
+    from berth.cli.buy import until_paid
+    from berth.orders.pieces.wording import whole_json, whole_lines
+
+    orders = dict(bought.orders)
+    if wait:
+        for number, order in orders.items():
+            until_paid(at, order)
+            orders[number] = at.journal.order(order.key) or order
+    paid = ", ".join(f"{bought.whole.key.need}/{bought.whole.key.sequence}.{n}" for n in bought.now)
+    at.output.talk(f"order {bought.whole.key}: {paid or 'nothing'} bought now; it is whole")
+    at.output.document(whole_json(bought.whole, orders))
+    at.output.answer("\n".join(whole_lines(bought.whole, orders, at.door.clock.now())))
+
+
+def _check_here(at: Counter, plan: Plan) -> None:
+    from berth.orders.guard import check_world
+
+    rehearsal = at.door.identity.rehearsal
+    check_world(plan, account=at.account, rehearsal=rehearsal.url if rehearsal else None)
+
+
+def _agree(at: Counter, mix: Mix, queue: Sequence[Ranked], found: Survey, total: Money, *, yes: bool) -> None:
+    """Show all pieces as they are now, and ask once for all of them."""
+    from berth.orders.pieces.whole import total_of
+    from berth.orders.pieces.wording import day_lines, question_lines
+
+    missing = total_of([ranked.piece for ranked in queue])
+    at.output.talk(
+        "\n".join([*question_lines(queue, total, missing, found.unconfirmed), *day_lines(mix.on_the_day)])
+    )
+    if yes:
+        return
+    at.output.talk(f"  account  {at.door.identity.account_shown}, {at.door.identity.role}")
+    if not at.output.ask(f"Buy all {len(queue)} for {missing}?"):
+        raise BerthError(ExitCode.DECISION_NEEDED, "not confirmed: nothing was bought")
