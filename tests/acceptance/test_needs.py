@@ -87,7 +87,7 @@ def test_sixteen_h200_from_monday_for_five_to_nine_days(march: YardProcess, bert
     for said in (
         "2 x p5en.48xlarge (16 H200), EC2 instances, 5 to 9 days, the shortest that does",
         "from Mon 2027-04-05 04:00Z (00:00 New York)",
-        "15 of 15 places asked",
+        "15 of 15 places",
         "capacity block, 5 days $15,157.92 up front",
         "the shortest that meets the need",
         "Used to the last usable minute it costs $30.18 MORE than on-demand. You buy the date.",

@@ -242,10 +242,12 @@ def _nothing_fits(made: Plan) -> BerthError:
             f"no single offer holds all of it; {len(pieces)} that hold a part of it are on sale",
             "the lines NONE and SPLIT above say which parts; plan each by a need of its own",
         )
+    changes = made.combination.changes if made.combination else ()
+    told = "take a change that the lines `if` above name" if changes else ""
     return BerthError(
         ExitCode.NO_CAPACITY,
         "every place answered, and nothing that fits is on sale",
-        "; or ".join(filter(None, (smaller_text(made.need), _WIDEN))),
+        told or "; or ".join(filter(None, (smaller_text(made.need), _WIDEN))),
     )
 
 

@@ -263,5 +263,7 @@ def _time(owned: Owned, need: Need, now: datetime) -> str:
         return f"starts {spoken(begin - need.start)} after the fixed start"
     end = min(owned.end, need.latest_end) if need.latest_end else owned.end
     wanted = need.duration
-    left = max(end - begin, timedelta(0))
+    left = end - begin
+    if left <= timedelta(0):
+        return "ends before the need begins"
     return "" if left >= wanted else f"leaves {spoken(left)} of the {spoken(wanted)} wanted"

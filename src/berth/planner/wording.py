@@ -89,7 +89,7 @@ def _need_lines(plan: Plan) -> list[str]:
     if len(lines[-1]) + 2 + len(told) <= WIDTH:
         lines[-1] = f"{lines[-1]:<{WIDTH - len(told)}}{told}"
         return lines
-    return [*lines, f"{'Asked':<{HANG}}{told}"]
+    return [*lines, f"{'Asked':<{HANG}}{told.removesuffix(' asked')}"]
 
 
 def _regions(plan: Plan) -> str:

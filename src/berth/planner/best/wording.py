@@ -149,7 +149,7 @@ def _number(difference: int, one: str, many: str) -> list[str]:
 # -- nothing fits ------------------------------------------------------------------------------------------
 def _nothing_lines(combination: Combination) -> list[str]:
     proof = "" if combination.settled else ", as far as was looked"
-    lines = hung(f"nothing that was seen fits, nor do any of it together{proof}", "MIX")
+    lines = hung(f"nothing that was seen fits, alone or together{proof}", "MIX")
     if not combination.changes:
         return lines + hung("no single change of the need would help either", "  if")
     return lines + [line for change in combination.changes for line in hung(_change(change), "  if")]
