@@ -17,7 +17,7 @@ from berth.orders.order import Approval, Order, OrderKey, OrderState
 from berth.orders.pieces.book import WholeBook
 from berth.orders.pieces.scarcity import Ranked, scarcest_first
 from berth.orders.pieces.stopped import Stopped, stopped
-from berth.orders.pieces.survey import Gone, Seats, Survey, look_again, survey
+from berth.orders.pieces.survey import Gone, Seats, Survey, look_again, reason_of, survey
 from berth.orders.pieces.tally import Tally
 from berth.orders.pieces.whole import (
     Agreement,
@@ -93,7 +93,7 @@ class _Buying:
             left = self._book.whole(self._wanted.key)
             if left is not None and left == known and problem.exit_code is not ExitCode.OUTCOME_UNKNOWN:
                 # Whoever was buying has died; what is missing counts against caps no longer.
-                self._book.move(left, WholeState.HALTED, self._desk.clock.now(), _first_line(problem))
+                self._book.move(left, WholeState.HALTED, self._desk.clock.now(), reason_of(problem))
             raise
 
     def _go_on(self, known: Whole | None, pieces: Sequence[Piece]) -> Bought:
@@ -240,12 +240,12 @@ class _Buying:
         """Nothing else is bought. With a piece in doubt the whole stays: caps count what is missing."""
         orders = self._orders(whole)
         if problem.exit_code is not ExitCode.OUTCOME_UNKNOWN:
-            self._book.move(whole, WholeState.HALTED, self._desk.clock.now(), _first_line(problem))
+            self._book.move(whole, WholeState.HALTED, self._desk.clock.now(), reason_of(problem))
         if isinstance(problem, NotApproved):
             return problem
         again = look_again(ranked.piece, self._seats(ranked.piece).desk)
         instead = again.instead
-        gone = Gone(ranked.piece, _first_line(problem), problem.exit_code, instead)
+        gone = Gone(ranked.piece, reason_of(problem), problem.exit_code, instead)
         return stopped(Stopped(whole.key, self._standing_of(whole, orders), (gone,)), problem)
 
     # -- done ----------------------------------------------------------------------------------------------
@@ -308,10 +308,6 @@ def _with(pieces: Sequence[Piece], fresh: Sequence[Piece]) -> tuple[Piece, ...]:
 def _instead(gone: Gone) -> Ranked:
     """The first stand-in as the piece itself: nothing of the piece was bought, so its number is free."""
     return Ranked(replace(gone.piece, offer=gone.instead[0]), gone.instead[1:])
-
-
-def _first_line(problem: BerthError) -> str:
-    return problem.message.splitlines()[0]
 
 
 __all__ = ["Agree", "Bought", "Wanted", "buy_whole", "spending_of"]

@@ -77,9 +77,14 @@ def look_again(piece: Piece, desk: Desk) -> Ranked | Gone:
     try:
         offer, _ = fresh_offer(desk, piece.offer)
     except BerthError as problem:
-        return Gone(piece, problem.message.splitlines()[0].partition(";")[0], problem.exit_code, instead)
+        return Gone(piece, reason_of(problem), problem.exit_code, instead)
     others = tuple(one for one in instead if one.offering_id != offer.offering_id)
     return Ranked(replace(piece, offer=offer), others)
+
+
+def reason_of(problem: BerthError) -> str:
+    """The first clause of what a purchase of one says: the rest is told for the whole."""
+    return problem.message.splitlines()[0].partition("; nothing else")[0]
 
 
 def _confirmed(one: Sum, pieces: Mapping[int, Ranked], seats: Seats) -> Gone | str:
