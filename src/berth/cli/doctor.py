@@ -178,7 +178,7 @@ def _sdk() -> Finding:
 def _journal(realm: str) -> Finding:
     """Whether the journal opens, and takes a write: asked with one that changes nothing."""
     from berth.checkup.findings import Finding, State, Topic
-    from berth.orders.journal import journal_place
+    from berth.orders.journal_file import check_writable, journal_place
 
     try:
         with journal_trouble():
@@ -186,8 +186,8 @@ def _journal(realm: str) -> Finding:
         with journal_trouble(place):
             db = place.to_write()
             try:
-                with db.writing():
-                    row = db.execute("SELECT count(*) AS n FROM orders WHERE realm = ?", (realm,)).fetchone()
+                check_writable(db)
+                row = db.execute("SELECT count(*) AS n FROM orders WHERE realm = ?", (realm,)).fetchone()
             finally:
                 db.close()
             reader, version = place.to_read()

@@ -24,6 +24,13 @@ MIGRATIONS = "berth.orders.migrations"
 SETTING = "BERTH_JOURNAL"
 Now = Callable[[], datetime]
 
+# What buying writes, in statements that touch no row: a server asks for the right all the same.
+_WRITES = (
+    *(f"INSERT INTO {table} SELECT * FROM {table} WHERE 1 = 0" for table in ("orders", "attempts", "events")),  # noqa: S608
+    *(f"UPDATE {table} SET order_id = order_id WHERE 1 = 0" for table in ("orders", "attempts")),  # noqa: S608
+    "DELETE FROM plans WHERE 1 = 0",
+)
+
 
 class Place(Protocol):
     """A place where a journal is or may be. `str()` names it for people and holds no secret."""
@@ -135,6 +142,16 @@ def journal_place(environ: Mapping[str, str]) -> Place:
         return ServerPlace(parse_address(url))
     except Unusable as problem:
         raise Unusable(f"{SETTING}: {problem}", problem.hint) from None
+
+
+def check_writable(db: Database) -> None:
+    """Return when the journal takes what buying writes; nothing is changed.
+
+    Raises Unusable where a server does not let this user write, sqlite3.Error where a file does not.
+    """
+    with db.writing():
+        for statement in _WRITES:
+            db.execute(statement)
 
 
 def place_of(where: Place | Path | str) -> Place:

@@ -184,6 +184,10 @@ class PostgreSQL:
             return Unusable(f"the connection was lost: {said}", "run it again")
         if isinstance(problem, driver().errors.LockNotAvailable):
             return Unusable(f"others have been writing for {WAITS_S} s and more: {said}", "run it again")
+        if isinstance(problem, driver().errors.InsufficientPrivilege):
+            return Unusable(
+                said, "ask whoever keeps the database for the rights (docs/howto/share-a-journal.md)"
+            )
         return Unusable(said)
 
     def _lost(self) -> bool:

@@ -13,7 +13,7 @@ import pytest
 
 from berth.orders.audit import read_audit
 from berth.orders.journal import OrderTaken, open_journal
-from berth.orders.journal_file import MIGRATIONS, ServerPlace
+from berth.orders.journal_file import MIGRATIONS, ServerPlace, check_writable
 from berth.orders.order import Approval
 from berth.storage.database import Unusable
 from berth.storage.migrations import head_of, migrations
@@ -95,6 +95,17 @@ def test_a_member_cannot_change_the_past(team: Team, statement: str) -> None:
     """Refused by the server, whatever program asks."""
     with psycopg.connect(team.url("ada")) as member, pytest.raises(psycopg.errors.InsufficientPrivilege):
         member.execute(statement)
+
+
+def test_who_only_audits_is_told_that_nothing_can_be_written(team: Team) -> None:
+    """What `berth doctor` asks of a journal: a member may write, who reads alone is told whom to ask."""
+    with closing(ServerPlace(parse_address(team.url("ada"))).to_write()) as of_a_member:
+        check_writable(of_a_member)
+    team.as_owner("REVOKE INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA berth FROM berth_team")
+    reader = ServerPlace(parse_address(team.url("ada"))).to_write()
+    with closing(reader), pytest.raises(Unusable, match="permission denied") as caught:
+        check_writable(reader)
+    assert "rights" in caught.value.hint
 
 
 def test_a_member_who_is_newer_than_the_schema_is_told(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
