@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from berth.planner.plan import Choice, Plan
     from berth.terms.money import Money
 
-_HANDLE = re.compile(r"(?P<need>[^#/\s]+)(?:/(?P<sequence>[1-9]\d{0,5}))?#(?P<number>[1-9]\d{0,3}|mix)")
+_HANDLE = re.compile(r"(?P<need>[^#/\s]+)(?:/(?P<sequence>[1-9]\d{0,5}))?#(?P<number>[1-9]\d{0,3}|best)")
 SAYS = {
     "bought": "bought",
     "found": "found in AWS: it was bought by an earlier call, and is not bought again",
@@ -40,7 +40,7 @@ def register(app: typer.Typer) -> None:
 
 def buy(
     handle: Annotated[
-        str, typer.Argument(metavar="NAME#1", help="Choice 1 of the plan NAME; NAME#mix: its combination.")
+        str, typer.Argument(metavar="NAME#1", help="Choice 1 of the plan NAME; NAME#best: its combination.")
     ],
     *,
     yes: Yes = False,
@@ -53,7 +53,7 @@ def buy(
     ] = None,
     accept_other: Annotated[
         bool,
-        typer.Option("--accept-other", help="NAME#mix: a missing piece may be the next best that fits."),
+        typer.Option("--accept-other", help="NAME#best: a missing piece may be the next best that fits."),
     ] = False,
     profile: Profile = None,
     buyer_profile: BuyerProfile = None,
@@ -63,7 +63,7 @@ def buy(
     from berth.orders.guard import check_permission
 
     output = Output(as_json=as_json)
-    mix = read_mix_handle(handle)
+    mix = read_best_handle(handle)
     need, asked, number = (*mix, 0) if mix else read_handle(handle)
     cap = read_amount(most)
     check_permission(yes=yes, cap=cap, can_ask=output.can_ask())
@@ -144,7 +144,7 @@ def what_to_buy(
 def read_handle(text: str) -> tuple[str, int | None, int]:
     """`eval#1` -> ("eval", None, 1); `eval/2#1` -> ("eval", 2, 1). Raises BerthError (usage)."""
     found = _HANDLE.fullmatch(text)
-    if found is None or found["number"] == "mix":
+    if found is None or found["number"] == "best":
         raise BerthError(
             ExitCode.USAGE, f"{text!r} names no choice of a plan; write it like eval#1", "berth plan"
         )
@@ -152,10 +152,10 @@ def read_handle(text: str) -> tuple[str, int | None, int]:
     return found["need"], int(sequence) if sequence else None, int(found["number"])
 
 
-def read_mix_handle(text: str) -> tuple[str, int | None] | None:
-    """`eval#mix` -> ("eval", None), `eval/2#mix` -> ("eval", 2): the best combination; None for a choice."""
+def read_best_handle(text: str) -> tuple[str, int | None] | None:
+    """`eval#best` -> ("eval", None), `eval/2#best` -> ("eval", 2): the best combination; None for a choice."""
     found = _HANDLE.fullmatch(text)
-    if found is None or found["number"] != "mix":
+    if found is None or found["number"] != "best":
         return None
     return found["need"], int(found["sequence"]) if found["sequence"] else None
 

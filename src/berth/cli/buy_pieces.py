@@ -1,4 +1,4 @@
-"""`berth buy NAME#mix`: the pieces of a plan's best combination as one order."""
+"""`berth buy NAME#best`: the pieces of a plan's best combination as one order."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def buy_pieces(at: Counter, plan: Plan, asked: Asked, *, wait: bool = False) -> 
         try:
             return buy_whole(WholeBook(at.journal), desk, seats, wanted, agree)
         except NotApproved as missing:
-            raise asked_for(at, missing, f"{wanted.key}#mix") from None
+            raise asked_for(at, missing, f"{wanted.key}#best") from None
 
     def seats(piece: Piece) -> Seat:
         return seat(at, piece)

@@ -122,7 +122,7 @@ class Shopping(World):
         self, cap: str | None = "9000", budget: str | None = None, *, key: OrderKey = KEY,
         accept_other: bool = False, **context: Any,
     ) -> Bought:  # fmt: skip
-        """`berth buy NAME#mix`."""
+        """`berth buy NAME#best`."""
         desk = replace(self.desk(), gate=self.gate)
         amount = None if cap is None else Money(Decimal(cap))
         bound = None if budget is None else Money(Decimal(budget))

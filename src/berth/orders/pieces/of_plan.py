@@ -121,7 +121,7 @@ def check_single(
     raise BerthError(
         ExitCode.DECISION_NEEDED,
         f"order {latest} of {need} is one of several pieces; nothing was bought beside it",
-        f"berth buy {need}/{latest}#mix goes on with it, berth buy {need}/{latest + 1}#1 buys one more",
+        f"berth buy {need}/{latest}#best goes on with it, berth buy {need}/{latest + 1}#1 buys one more",
     )
 
 

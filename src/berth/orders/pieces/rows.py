@@ -96,7 +96,7 @@ def check_intent(db: Reads, realm: str, key: OrderKey, fee: Money) -> None:
         raise BerthError(
             ExitCode.DECISION_NEEDED,
             f"piece {key} belongs to an order that nobody is buying now",
-            f"berth buy {key.need}#mix goes on with it",
+            f"berth buy {key.need}#best goes on with it",
         )
     if fee.currency != under.piece_fee.currency or fee > under.piece_fee:
         raise BerthError(ExitCode.DECISION_NEEDED, f"piece {key} costs {fee}; agreed were {under.piece_fee}")

@@ -85,7 +85,7 @@ def _price(piece: Piece, offer: Offer) -> str:
 
 
 def _next(at: Stopped, bought: bool) -> str:
-    handle = f"{at.whole}#mix"
+    handle = f"{at.whole}#best"
     if any(gone.instead for gone in at.gone):
         other = f"berth buy {handle} --accept-other buys what stands first under `instead`"
         return f"berth buy {handle} tries the missing piece again; {other}"

@@ -114,7 +114,7 @@ def next_of_whole(whole: Whole, orders: Orders, now: datetime) -> str:
             return next_step(order, _seen(order), now)
     bought = [order for order in standing if order.state is OrderState.BOUGHT]
     if len(bought) < len(whole.live):
-        return f"berth buy {whole.key}#mix: buys what is missing, and nothing twice"
+        return f"berth buy {whole.key}#best: buys what is missing, and nothing twice"
     open_now = [order for order in bought if order.window.end > now] or bought
     first = min(open_now, key=lambda order: order.window.start)
     return next_step(first, _seen(first), now)
