@@ -303,3 +303,23 @@ def test_d9_no_capacity_is_told_apart_from_every_other_failure(
     ended = plan(march, need, account=account)
     assert (ended.code, ended.money) == (code, "nothing was spent"), ended.err
     assert said in " ".join(ended.err.split())
+
+
+# -- a fallback that is sold -------------------------------------------------------------------------------
+def test_three_for_35_days_get_proposals_that_are_sold(march: YardProcess, plan: Any) -> None:
+    """Field fault 47: nothing is on sale: 28, 21, 14 days or 2, 1 machines, in the chosen Region alone; no
+    call asks for what is not sold.
+    """
+    before = len(march.log)
+    need = fleet.RELEASE.replace('"1d..2d"\ngoal = "shortest"', '"35d"').replace("p6-b200", "p5en")
+    need = need.replace("count = 2", "count = 3").replace(
+        '"us-east-1", "us-east-2", "us-west-2"', '"us-east-2"'
+    )
+    ended = plan(march, need, "--budget", "900000")
+    assert (ended.code, ended.money) == (ExitCode.NO_CAPACITY, "nothing was spent")
+    said = " ".join(ended.err.split())
+    assert "for 28 days, 21 days or 14 days instead of 35 days; or for 2 or 1 instead of 3" in said
+    calls = march.log[before:]
+    searches = [call for call in calls if call["operation"] == "DescribeCapacityBlockOfferings"]
+    assert {call["region"] for call in searches} == {"us-east-2"}
+    assert {call["outcome"] for call in searches} == {"ok"}, "no InvalidParameterValue"
