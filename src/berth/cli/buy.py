@@ -153,7 +153,7 @@ def read_handle(text: str) -> tuple[str, int | None, int]:
 
 
 def read_best_handle(text: str) -> tuple[str, int | None] | None:
-    """`eval#best` -> ("eval", None), `eval/2#best` -> ("eval", 2): the best combination; None for a choice."""
+    """`eval#best` -> ("eval", None), `eval/2#best` -> ("eval", 2); None for a choice."""
     found = _HANDLE.fullmatch(text)
     if found is None or found["number"] != "best":
         return None

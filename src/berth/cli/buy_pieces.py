@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from berth.orders.pieces.of_plan import Mix
     from berth.orders.pieces.scarcity import Ranked
     from berth.orders.pieces.survey import Seat, Survey
-    from berth.orders.pieces.whole import Piece
+    from berth.orders.pieces.whole import Agreement, Piece
+    from berth.planner.need import Need
+    from berth.planner.offers import Offer
     from berth.planner.plan import Plan
     from berth.terms.money import Money
 
@@ -54,17 +56,19 @@ def buy_pieces(at: Counter, plan: Plan, asked: Asked, *, wait: bool = False) -> 
             raise asked_for(at, missing, f"{wanted.key}#best") from None
 
     def seats(piece: Piece) -> Seat:
-        return seat(at, piece)
+        return seat(at, piece, wanted.agreement)
 
     return until_known(at, once) if wait else once()
 
 
-def seat(at: Counter, piece: Piece) -> Seat:
-    """The desk of a piece, and the door that pays for it."""
+def seat(at: Counter, piece: Piece, agreement: Agreement) -> Seat:
+    """The desk of a piece, and the door that pays for it: those of the piece's account."""
+    from berth.cli.accounts import beside
     from berth.orders.pieces.survey import Seat
 
-    desk = replace(at.desk(piece.offer), gate=at.gate)
-    return Seat(desk, lambda: at.buyer(desk, piece.offer))
+    there = beside(at, piece.key.account, agreement)
+    desk = replace(there.desk(piece.offer), gate=there.gate)
+    return Seat(desk, lambda: there.buyer(desk, piece.offer))
 
 
 def wanted_of(at: Counter, plan: Plan, mix: Mix, asked: Asked) -> Wanted:
@@ -79,20 +83,60 @@ def wanted_of(at: Counter, plan: Plan, mix: Mix, asked: Asked) -> Wanted:
     orders, wholes = at.journal.orders(at.account, name), WholeBook(at.journal).wholes(at.account, name)
     sequence = sequence_of_whole(orders, wholes, again=asked.again, asked=asked.sequence)
     key = OrderKey(at.account, name, sequence)
-    pieces = numbered(key, [(at.account, offer) for offer in mix.offers])
+    known = WholeBook(at.journal).whole(key)
+    pieces = known.pieces if known else numbered(key, spread(at, plan.need, mix))
     agreement = Agreement(asked.cap, plan.need.budget, {"need": plan.need.to_json()})
     return Wanted(key, pieces, agreement, accept_other=asked.accept_other)
 
 
+def spread(at: Counter, need: Need, mix: Mix) -> tuple[tuple[str, Offer], ...]:
+    """Each offer with the account that it is bought in: the caller's, or those that the need names.
+
+    Raises BerthError where no account has room, or one cannot be opened.
+    """
+    from berth.cli.accounts import accounts_of
+    from berth.orders.pieces.rooms import Room, assigned
+
+    counters = {there.account: there for there in accounts_of(at, need)}
+    if tuple(counters) == (at.account,):
+        return tuple((at.account, offer) for offer in mix.offers)
+    rooms = [Room(account, _held(there)) for account, there in counters.items()]
+    return assigned(mix.offers, rooms, lambda account, offer: _refuses(counters[account], offer))
+
+
+def _held(there: Counter) -> int | None:
+    """Instances of all blocks of an account, in the Regions that were opened; None where one did not say."""
+    from berth.planner.owned import blocks_owned
+    from berth.sources.owned import owned_reservations
+
+    answers = [owned_reservations(there.door.reader("ec2", region), region) for region in there.door.regions]
+    for answer in answers:
+        if answer.trouble:
+            there.warn(f"account {there.account}, {answer.region}: {answer.trouble}")
+    return None if any(answer.trouble for answer in answers) else blocks_owned(answers)
+
+
+def _refuses(there: Counter, offer: Offer) -> str:
+    """Why the account's own search does not show the offer; '' when it does."""
+    from berth.orders.purchase import fresh_offer
+
+    try:
+        fresh_offer(there.desk(offer), offer)
+    except BerthError as problem:
+        return problem.message.splitlines()[0]
+    return ""
+
+
 def say_pieces(at: Counter, bought: Bought, *, wait: bool = False) -> None:
     """Tell how each piece stands, and what comes next."""
+    from berth.cli.accounts import beside
     from berth.cli.buy import until_paid
     from berth.orders.pieces.wording import whole_json, whole_lines
 
     orders = dict(bought.orders)
     if wait:
         for number, order in orders.items():
-            until_paid(at, order)
+            until_paid(beside(at, order.key.account, bought.whole.agreement), order)
             orders[number] = at.journal.order(order.key) or order
     paid = ", ".join(f"{bought.whole.key.need}/{bought.whole.key.sequence}.{n}" for n in bought.now)
     at.output.talk(f"order {bought.whole.key}: {paid or 'nothing'} bought now; it is whole")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from berth.cli.desks import Counter, Name, Wait, counter, tell_spending
 from berth.cli.options import Json, Profile
 from berth.cli.output import Output
+from berth.cli.pieces import Documents, each_piece, whole_named
 from berth.terms.outcomes import ExitCode
 
 if TYPE_CHECKING:
@@ -24,10 +26,18 @@ def clean(name: Name, *, wait: Wait = False, profile: Profile = None, as_json: J
     """End instances; remove the endpoint, its configuration, a model of ours. What was bought stays paid."""
     output = Output(as_json=as_json)
     with counter(output, profile=profile, need=name.partition("/")[0]) as at:
-        return clean_order(at, at.order(name), wait=wait)
+        whole = whole_named(at, name)
+        if whole is None:
+            return clean_order(at, at.order(name), wait=wait)
+        told = Documents(at, "berth.clean-pieces/1", str(whole.key))
+        code = each_piece(at, whole, lambda there, order: clean_order(there, order, wait=wait, tell=told.add))
+        told.tell()
+        return code
 
 
-def clean_order(at: Counter, order: Order, *, wait: bool = False) -> int:
+def clean_order(
+    at: Counter, order: Order, *, wait: bool = False, tell: Callable[[dict[str, Any]], None] | None = None
+) -> int:
     """Clear up and account for it; exit 31 while the reservation goes on being paid, else 0."""
     from berth.cli.show import reservation, settled
     from berth.orders.wording import called
@@ -42,7 +52,7 @@ def clean_order(at: Counter, order: Order, *, wait: bool = False) -> int:
     now = at.door.clock.now()
     report = make_report(order, at.journal.events(order.key), now, at.journal.launches(order.key))
     paid = still_paid(order, seen, now)
-    at.output.document(
+    (tell or at.output.document)(
         {
             "schema": "berth.clean/1",
             "order": str(order.key),

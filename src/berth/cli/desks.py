@@ -45,6 +45,8 @@ class Counter:
         self.journal = journal
         self.shared = shared
         self._gate: Gate | None = None
+        self.others: dict[str, Counter] = {}
+        """The counters of other accounts, by account (`cli.accounts`)."""
 
     @property
     def gate(self) -> Gate:
@@ -146,6 +148,7 @@ class Counter:
             need, sequence, piece = split_order_name(text)
         except ValueError as problem:
             raise BerthError(ExitCode.BAD_REQUEST, str(problem)) from None
+        self._check_single(text)
         if sequence is not None:
             found = self.journal.order(OrderKey(self.account, need, sequence, piece))
             orders: tuple[Order, ...] = (found,) if found else ()
@@ -161,6 +164,19 @@ class Counter:
         order = latest_standing(orders)
         tell_spending(order.spending)
         return order
+
+    def _check_single(self, text: str) -> None:
+        """Raise BerthError for the name of an order of several pieces: each is an order by itself."""
+        from berth.cli.pieces import whole_named
+
+        whole = whole_named(self, text)
+        if whole is not None:
+            names = ", ".join(str(piece.key) for piece in whole.live)
+            raise BerthError(
+                ExitCode.BAD_REQUEST,
+                f"order {whole.key} has {len(whole.live)} pieces; name one of them: {names}",
+                f"berth show {whole.key}",
+            )
 
     def standing_clock(self, advance: str) -> str:
         """How to move a yard's clock that stands still."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,12 +12,15 @@ from berth.cli.deploy import bought, check_way
 from berth.cli.desks import Counter, Name, Wait, counter, tell_spending
 from berth.cli.options import Json, Profile
 from berth.cli.output import Output
+from berth.cli.pieces import Documents, each_piece, whole_named
 from berth.cli.spending import check_use
-from berth.terms.outcomes import ExitCode
+from berth.terms.instants import iso
+from berth.terms.outcomes import BerthError, ExitCode
 from berth.terms.ways import Way
 
 if TYPE_CHECKING:
     from berth.orders.order import Order
+    from berth.orders.pieces.whole import Whole
     from berth.orders.seen import SeenReservation
     from berth.planner.launch import Launch
     from berth.workloads.launch import Running
@@ -57,6 +61,12 @@ def launch(
     for one in block or ():
         check_block_id(one)
     with counter(output, profile=profile, need=name.partition("/")[0]) as at:
+        whole = whole_named(at, name)
+        if whole is not None:
+            options = {
+                "image": image, "template": template, "version": version, "role": role, "subnet": subnet,
+            }  # fmt: skip
+            return launch_pieces(at, whole, options, count=count, wait=wait)
         order = at.order(name)
         check_way(order, Way.CAPACITY_BLOCK, f"berth deploy {order.key}")
         order, seen = bought(at, order, wait=wait)
@@ -66,6 +76,36 @@ def launch(
         running = launch_order(at, order, seen, said, count=count, others=tuple(block or ()), wait=wait)
         say_launched(at, order, running)
     return ExitCode.DONE
+
+
+def launch_pieces(
+    at: Counter, whole: Whole, options: dict[str, str | None], *, count: int | None, wait: bool
+) -> int:
+    """Launch into each block of the order whose window is open. Raises BerthError; see `launch_order`."""
+    if count is not None:
+        raise BerthError(
+            ExitCode.USAGE, "--count is for one piece of the order", f"berth launch {whole.key}/1.1 --count N"
+        )
+    told = Documents(at, "berth.launch-pieces/1", str(whole.key))
+
+    def act(there: Counter, order: Order) -> int:
+        if order.offer.way is not Way.CAPACITY_BLOCK or not order.window.contains(there.door.clock.now()):
+            there.output.talk(f"piece {order.key}: nothing launched: {_not_now(order)}")
+            return ExitCode.DONE
+        order, seen = bought(there, order, wait=wait)
+        running = launch_order(there, order, seen, what_to_launch(order, **options), wait=wait)
+        say_launched(there, order, running, tell=told.add)
+        return ExitCode.DONE
+
+    code = each_piece(at, whole, act)
+    told.tell()
+    return code
+
+
+def _not_now(order: Order) -> str:
+    if order.offer.way is not Way.CAPACITY_BLOCK:
+        return f"berth deploy {order.key} serves from it"
+    return f"its window is {iso(order.window.start)} to {iso(order.window.end)}"
 
 
 def what_to_launch(
@@ -110,11 +150,13 @@ def launch_order(
     return until_running(site, order, running) if wait else running
 
 
-def say_launched(at: Counter, order: Order, running: Running) -> None:
+def say_launched(
+    at: Counter, order: Order, running: Running, tell: Callable[[dict[str, Any]], None] | None = None
+) -> None:
     """Tell what runs, and what is next."""
     from berth.workloads.launch import described
 
-    at.output.document(
+    (tell or at.output.document)(
         {"schema": "berth.launch/1", "order": str(order.key), "wanted": running.wanted,
          "started": running.started, "instances": described(running)}
     )  # fmt: skip

@@ -11,6 +11,7 @@ from berth.cli.desks import Counter, Wait, counter, tell_spending
 from berth.cli.extend import settled_extensions
 from berth.cli.options import Json, Profile
 from berth.cli.output import Output
+from berth.cli.pieces import show_whole, whole_named
 from berth.terms.instants import iso
 from berth.terms.outcomes import ExitCode
 
@@ -26,7 +27,9 @@ def register(app: typer.Typer) -> None:
 
 
 def show(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Order: eval or eval/2.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="Order: eval, eval/2, or eval/1.2 for a piece.")
+    ] = None,
     *,
     wait: Wait = False,
     history: Annotated[
@@ -41,6 +44,9 @@ def show(
     with counter(output, profile=profile, need=need) as at:
         if name is None:
             return _show_all(at)
+        whole = whole_named(at, name)
+        if whole is not None:
+            return show_whole(at, whole, wait=wait, history=history)
         order = settled_extensions(at, settled(at, at.order(name), wait=wait), wait=wait)
         return _show_one(at, order, history=history)
 

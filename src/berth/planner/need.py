@@ -11,6 +11,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from berth.planner.launch import Launch
+from berth.planner.need_accounts import NeedAccount
 from berth.planner.offers import money_from_json, money_json
 from berth.planner.own_rates import OwnRates
 from berth.planner.part import MAIN, Accelerators, Level, Part, TypeCount, check_profile
@@ -123,6 +124,8 @@ class Need:
     subnet first. Money: `budget` bounds the total of all parts; `rates` are prices of one's own. `account`
     pins the account.
 
+    `accounts` are those over which several pieces may be spread, filled in their order; empty: the caller's.
+
     `platform` is the operating system platform of instances, in EC2's words; SageMaker chooses its own.
     `tags` say whose need it is (`team = "a"`): what the account owns and somebody else has tagged is not
     counted. `launch` says how instances are launched, `deployment` what SageMaker runs. `reserve` False:
@@ -165,6 +168,7 @@ class Need:
     part_name: str = MAIN
     reserve: bool = True
     beside: tuple[Part, ...] = ()
+    accounts: tuple[NeedAccount, ...] = ()
 
     def __post_init__(self) -> None:
         TypeCount(self.instance_type, self.count, self.count_wanted or self.count)
@@ -302,6 +306,7 @@ class Need:
             "part_name": self.part_name,
             "reserve": self.reserve,
             "beside": [part.to_json() for part in self.beside],
+            "accounts": [account.to_json() for account in self.accounts],
         }
 
     @classmethod
@@ -350,6 +355,7 @@ def _later_members(value: Mapping[str, Any]) -> dict[str, Any]:
         "part_name": value.get("part_name", MAIN),
         "reserve": bool(value.get("reserve", True)),
         "beside": tuple(Part.from_json(p) for p in value.get("beside", ())),
+        "accounts": tuple(NeedAccount.from_json(a) for a in value.get("accounts", ())),
     }
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from berth.planner.launch import Launch
 from berth.planner.need import NAME_PATTERN, Deployment, Goal, Need, Subnet
+from berth.planner.need_accounts import read_accounts
 from berth.planner.need_parts import read_parts, read_planned
 from berth.planner.need_tables import (
     read_deployment,
@@ -157,7 +158,8 @@ class _Both:
             earliest_start=times.earliest(),
             latest_end=times.latest(),
             budget=self._budget(),
-            account=self._account(),
+            account=(pinned := self._account()),
+            accounts=read_accounts(self.file.tables("accounts"), pinned),
             utilisation=self._utilisation(),
             time_zone=times.zone.key if times.zone else None,
             deployment=self._deployment(),

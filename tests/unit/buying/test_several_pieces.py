@@ -25,7 +25,7 @@ from berth.terms.outcomes import BerthError, ExitCode, Spent
 from .fake_aws import ACCOUNT, KEY
 from .fake_shelf import Shopping, Stock
 
-TWO = (Stock("100.00"), Stock("228.77", after=1, count=2))
+TWO = (Stock("100.00"), Stock("228.77", after=1, count=2, zone="use1-az2"))
 WAYS = ["plans", "blocks"]
 
 
@@ -83,10 +83,20 @@ def test_nothing_is_paid_unless_every_piece_is_there(shopping: Callable[..., Sho
 
 def test_the_scarcest_is_bought_first(shopping: Callable[..., Shopping]) -> None:
     """Fewest offers that would do instead, then the largest, then the earliest."""
-    buyer = shopping("blocks", Stock("100.00"), Stock("90.00", after=3), Stock("70.00", after=1, count=2))
+    buyer = shopping(
+        "blocks", Stock("100.00", zone="use1-az1"), Stock("90.00", after=3), Stock("70.00", after=1, count=2)
+    )
     buyer.aws.stock.append(Stock("75.00", after=1, count=2, zone="use1-az6"))
     buyer.buy_all()
     assert buyer.asked == [(1, 3, 2)]
+
+
+def test_what_stands_in_for_a_piece_of_one_zone_is_in_that_zone(shopping: Callable[..., Shopping]) -> None:
+    """Pieces that all are in one zone work together: an offer in another zone does not do."""
+    buyer = shopping("blocks", Stock("100.00"), Stock("70.00", after=1, count=2))
+    buyer.aws.stock = [TWO[1], Stock("90.00", zone="use1-az6"), Stock("95.00", after=-1, days=1)]
+    problem = stops(buyer)
+    assert "nothing else that would do is on sale there now" in problem.message
 
 
 def _drained(buyer: Shopping, number: int, then: Stock | None) -> None:
@@ -112,11 +122,9 @@ def test_a_second_piece_that_is_gone_leaves_the_first_and_says_so(
     problem = stops(buyer)
     lines = problem.message.splitlines()
     assert lines[0] == ("order eval is not whole: eval/1.1 could not be bought, and nothing else was bought")
-    assert lines[1:3] == [
-        f"  missing  eval/1.1: 1 x {buyer.aws.instance_type}, use1-az4, 2027-03-02T11:30:00Z to"
-        " 2027-03-03T11:30:00Z, 100.00 USD",
-        "           the offer is gone",
-    ]
+    when = "2027-03-02T11:30:00Z to 2027-03-03T11:30:00Z"
+    missing = f"  missing  eval/1.1: 1 x {buyer.aws.instance_type}, use1-az4, {when}, 100.00 USD"
+    assert lines[1:3] == [missing, "           the offer is gone"]
     assert buyer.sold == [Decimal("228.77")]
     assert problem.spent.line() == "paid 228.77 USD, order eval"
     assert "--accept-other" in (problem.next_step or "")

@@ -15,7 +15,7 @@ from berth.orders.guard import check_money, check_time
 from berth.orders.journal import LostRace
 from berth.orders.order import Approval, Order, OrderKey, OrderState
 from berth.orders.pieces.book import WholeBook
-from berth.orders.pieces.scarcity import Ranked, scarcest_first
+from berth.orders.pieces.scarcity import Ranked, one_zone, scarcest_first
 from berth.orders.pieces.stopped import Stopped, stopped
 from berth.orders.pieces.survey import Gone, Seats, Survey, look_again, reason_of, survey
 from berth.orders.pieces.tally import Tally
@@ -101,7 +101,7 @@ class _Buying:
         missing = [piece for piece in live(pieces) if piece.number not in orders]
         if not missing:
             return self._nothing_missing(known, pieces, orders)
-        found = self._all_there(survey(missing, self._seats), orders)
+        found = self._all_there(survey(missing, self._seats, one_zone(live(pieces))), orders)
         queue = scarcest_first(found.there)
         pieces = _with(pieces, [ranked.piece for ranked in queue])
         self._check_bounds(pieces, queue)
@@ -243,7 +243,8 @@ class _Buying:
             self._book.move(whole, WholeState.HALTED, self._desk.clock.now(), reason_of(problem))
         if isinstance(problem, NotApproved):
             return problem
-        again = look_again(ranked.piece, self._seats(ranked.piece).desk)
+        zones = one_zone(whole.live)
+        again = look_again(ranked.piece, self._seats(ranked.piece).desk, zones)
         instead = again.instead
         gone = Gone(ranked.piece, reason_of(problem), problem.exit_code, instead)
         return stopped(Stopped(whole.key, self._standing_of(whole, orders), (gone,)), problem)
@@ -284,14 +285,30 @@ class _Buying:
         return tuple(order for _, order in sorted(orders.items()) if order.state is not OrderState.REFUSED)
 
 
+def is_at_work(desk: Desk, whole: Whole) -> bool:
+    """Whether another process may be buying pieces of the whole right now."""
+    if whole.state is not WholeState.BUYING or whole.holder == desk.holders.me():
+        return False
+    lives = desk.holders.lives(whole.holder)
+    return desk.clock.now() - whole.changed_at < ELSEWHERE if lives is None else lives
+
+
+def halt_if_left(book: WholeBook, desk: Desk, whole: Whole) -> Whole:
+    """Write down how a whole stands that its buyer has left: caps count what is missing no longer."""
+    if whole.state is not WholeState.BUYING or is_at_work(desk, whole):
+        return whole
+    orders = book.orders(whole)
+    states = [orders[piece.number].state for piece in whole.live if piece.number in orders]
+    if UNSETTLED & set(states):
+        return whole
+    all_there = len(states) == len(whole.live) and set(states) == {OrderState.BOUGHT}
+    to = WholeState.BOUGHT if all_there else WholeState.HALTED
+    return book.move(whole, to, desk.clock.now(), "the process that was buying ended")
+
+
 def _check_free(desk: Desk, known: Whole | None) -> None:
     """Raise BerthError while another process may be buying pieces of the whole."""
-    if known is None or known.state is not WholeState.BUYING or known.holder == desk.holders.me():
-        return
-    lives = desk.holders.lives(known.holder)
-    if lives is None:
-        lives = desk.clock.now() - known.changed_at < ELSEWHERE
-    if lives:
+    if known is not None and is_at_work(desk, known):
         raise BerthError(
             ExitCode.DECISION_NEEDED,
             f"order {known.key} is being bought by another process ({known.holder})",

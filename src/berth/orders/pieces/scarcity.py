@@ -15,8 +15,18 @@ from berth.terms.window import Window
 _DAY = timedelta(days=1)
 
 
-def stand_ins(approved: Offer, seen: Iterable[Offer]) -> tuple[Offer, ...]:
+def one_zone(pieces: Sequence[Piece]) -> tuple[str, ...] | None:
+    """The zone that all pieces share: what works together stays together. None where they share none."""
+    zones = {piece.offer.zones for piece in pieces}
+    return zones.pop() if len(zones) == 1 else None
+
+
+def stand_ins(
+    approved: Offer, seen: Iterable[Offer], zones: tuple[str, ...] | None = None
+) -> tuple[Offer, ...]:
     """What could be bought in place of an offer, cheapest first: as much of the same for all of its window.
+
+    In `zones`, where they are given.
 
     Its own window and place at another price counts, the very offer does not; neither does an unknown price
     or one in another currency.
@@ -25,6 +35,7 @@ def stand_ins(approved: Offer, seen: Iterable[Offer]) -> tuple[Offer, ...]:
         offer
         for offer in seen
         if _serves(approved, offer)
+        and zones in {None, offer.zones}
         and offer.fee is not None
         and approved.fee is not None
         and offer.fee.currency == approved.fee.currency

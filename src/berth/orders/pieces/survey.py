@@ -47,12 +47,15 @@ class Survey:
     unconfirmed: tuple[str, ...] = ()
 
 
-def survey(pieces: Sequence[Piece], seats: Seats) -> Survey:
-    """Search for each of the pieces again, and for the sums of those that overlap. Pays nothing."""
+def survey(pieces: Sequence[Piece], seats: Seats, zones: tuple[str, ...] | None = None) -> Survey:
+    """Search for each of the pieces again, and for the sums of those that overlap. Pays nothing.
+
+    `zones`: where what stands in for a piece has to be (`scarcity.one_zone`); None: anywhere in its Region.
+    """
     there: list[Ranked] = []
     gone: list[Gone] = []
     for piece in pieces:
-        found = look_again(piece, seats(piece).desk)
+        found = look_again(piece, seats(piece).desk, zones)
         if isinstance(found, Gone):
             gone.append(found)
         else:
@@ -70,10 +73,10 @@ def survey(pieces: Sequence[Piece], seats: Seats) -> Survey:
     return Survey(tuple(there), tuple(gone), tuple(unconfirmed))
 
 
-def look_again(piece: Piece, desk: Desk) -> Ranked | Gone:
+def look_again(piece: Piece, desk: Desk, zones: tuple[str, ...] | None) -> Ranked | Gone:
     """The piece as a new search shows it, with what could stand in for it."""
     wide = desk.shop.search(piece.offer.query)
-    instead = stand_ins(piece.offer, wide.offers)
+    instead = stand_ins(piece.offer, wide.offers, zones)
     try:
         offer, _ = fresh_offer(desk, piece.offer)
     except BerthError as problem:

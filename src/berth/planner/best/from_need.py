@@ -13,11 +13,11 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 
 from berth.planner import ladder
-from berth.planner.best.supply import Candidate, Meter, Supply
+from berth.planner.best.supply import Candidate, Confirmed, Meter, Supply
 from berth.planner.best.wish import Goal, Part, Step, Wish
 from berth.planner.cost import HourlyRate, OfferCost
 from berth.planner.fit import PAYMENT_LEAD
-from berth.planner.framework.limits import BLOCK_INSTANCES_MAX, BOOKABLE_AHEAD
+from berth.planner.framework.limits import BLOCK_COUNT_MAX, BLOCK_INSTANCES_MAX, BOOKABLE_AHEAD
 from berth.planner.need import Goal as NeedGoal
 from berth.planner.need import Need
 from berth.planner.offers import Offer, reclaim_before_end
@@ -110,7 +110,8 @@ class _Asked:
 
 def _case(asked: _Asked, seen: Seen) -> Case:
     kind = asked.wanted.instance_type
-    offers = _named(o for o in seen.offers if o[0].instance_type == kind and o[0].way in seen.ways)
+    offered = [o for o in seen.offers if o[0].instance_type == kind and o[0].way in seen.ways]
+    offers = _named(again for one in offered for again in _repeated(one, asked.wanted))
     made = (_candidate(asked, name, *priced) for name, priced in offers.items())
     candidates = tuple(candidate for candidate in made if candidate is not None)
     beside, left_out = _beside(asked.need, seen)
@@ -118,7 +119,8 @@ def _case(asked: _Asked, seen: Seen) -> Case:
     supply = Supply(
         candidates,
         tuple(meter for meter, _ in meters.values()),
-        most_by_way=((Way.CAPACITY_BLOCK, max(BLOCK_INSTANCES_MAX - seen.blocks_owned, 0)),),
+        confirmed=_beyond_a_block(candidates, asked.wanted),
+        most_by_way=((Way.CAPACITY_BLOCK, max(_blocks_most(asked.need) - seen.blocks_owned, 0)),),
     )
     return Case(
         _wish(asked, beside, supply, same_zone=seen.same_zone),
@@ -127,6 +129,33 @@ def _case(asked: _Asked, seen: Seen) -> Case:
         {name: rate for name, (_, rate) in meters.items()},
         left_out,
     )
+
+
+def _repeated(offered: PricedOffer, wanted: TypeCount) -> tuple[PricedOffer, ...]:
+    """The offer as often as it may be bought: a block of the largest size holds a part of what is wanted."""
+    offer = offered[0]
+    largest = offer.way is Way.CAPACITY_BLOCK and offer.count == BLOCK_COUNT_MAX
+    return (offered,) * max(wanted.wanted // BLOCK_COUNT_MAX if largest else 1, 1)
+
+
+def _beyond_a_block(candidates: Sequence[Candidate], wanted: TypeCount) -> tuple[Confirmed, ...]:
+    """No search can be asked for more than a block holds: where one for as many found some, more is taken to
+    be there. Buying searches again before each payment, and says that no sum was confirmed."""
+    if wanted.count <= BLOCK_COUNT_MAX:
+        return ()
+    full = (one for one in candidates if one.count == BLOCK_COUNT_MAX and one.zone_id is not None)
+    return tuple(
+        dict.fromkeys(
+            Confirmed(one.instance_type, str(one.zone_id), window, wanted.wanted)
+            for one in full
+            for window in one.held
+        )
+    )
+
+
+def _blocks_most(need: Need) -> int:
+    """Instances over all blocks: so many for each account over which the need may be spread."""
+    return BLOCK_INSTANCES_MAX * max(len(need.accounts), 1)
 
 
 # -- the supply --------------------------------------------------------------------------------------------

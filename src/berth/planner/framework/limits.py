@@ -98,9 +98,11 @@ def block_sizes(count: int) -> tuple[int, ...]:
 
 def _blocks_in_all(way: Way, case: Case) -> Reason | None:
     owned, count = case.blocks_owned, case.need.count
-    if way is not Way.CAPACITY_BLOCK or owned + count <= BLOCK_INSTANCES_MAX:
+    accounts = max(len(case.need.accounts), 1)
+    if way is not Way.CAPACITY_BLOCK or owned + count <= BLOCK_INSTANCES_MAX * accounts:
         return None
     sentence = f"{BLOCK_INSTANCES_MAX} over all blocks of an account: {owned} owned, {count} more wanted"
+    sentence += f" in {accounts} accounts" if accounts > 1 else ""
     return Reason("256-instances-over-all-blocks", True, sentence, BLOCKS)
 
 
