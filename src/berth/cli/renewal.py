@@ -16,7 +16,7 @@ from berth.terms.outcomes import NOTHING_SPENT, BerthError, ExitCode
 
 if TYPE_CHECKING:
     from berth.orders.extensions.offers import ExtensionOffer
-    from berth.orders.order import Order
+    from berth.orders.order import Order, OrderKey
     from berth.orders.renewals.renewal import Renewal, WayOn
     from berth.orders.spending_gate import Proposal
     from berth.planner.plan import Plan
@@ -53,7 +53,9 @@ def renewal(
         until, says = _standing(at, order, ahead)
         if says is not None:
             output.document(renewal_json(None, order=str(order.key), says=says))
-            output.answer(f"order    {order.key}: {says}\nmoney    nothing was spent")
+            said, _, later = says.partition("; ")
+            more = f"\n         {later}" if later else ""
+            output.answer(f"order    {order.key}: {said}{more}\nmoney    nothing was spent")
             return ExitCode.DONE
         made = _renewal(at, order, until, length or order.offer.paid_time)
         output.document(renewal_json(made, order=str(order.key), says="to be renewed"))
@@ -91,17 +93,27 @@ def _standing(at: Counter, order: Order, ahead: timedelta | None) -> tuple[datet
 def _renewal(at: Counter, order: Order, until: datetime, length: timedelta) -> Renewal:
     """Ask for both ways, hold them against the rules, rank them; the plan of the new one is remembered."""
     from berth.cli.plan import plan_need
-    from berth.orders.renewals.renewal import Renewal, by_a_new_one, by_extending, next_need, ranked
+    from berth.orders.order import OrderKey
+    from berth.orders.renewals.renewal import (
+        Renewal,
+        by_a_new_one,
+        by_extending,
+        next_need,
+        next_sequence,
+        ranked,
+    )
 
     longer, unknown = _extensions(at, order, until, length)
     wanted = next_need(order, until, length, at.door.clock.now())
     plan = plan_need(at.output, at.door, replace(wanted, regions=at.door.regions))
     ways = (*by_extending(order, longer, until), *by_a_new_one(order, plan, until))
-    judged = (_judged(at, order, plan, way) for way in ways)
+    sequence = next_sequence(at.journal.orders(at.account, order.key.need))
+    key = OrderKey(at.account, order.key.need, sequence)
+    judged = [_judged(at, order, (plan, key), way) for way in ways]
     if plan.incomplete:
         unknown = (*unknown, "not every place answered in full: a better offer may exist; ask again")
     others = tuple(one for one in plan.owned if one.others and one.owned.id not in _own_ids(at, order))
-    return Renewal(order, until, length, ranked(judged), unknown, others)
+    return Renewal(order, until, length, sequence, ranked(judged), unknown, others)
 
 
 def _own_ids(at: Counter, order: Order) -> set[str]:
@@ -128,14 +140,14 @@ def _extensions(
     return found, ()
 
 
-def _judged(at: Counter, order: Order, plan: Plan, way: WayOn) -> WayOn:
-    """The way with what the rules of spending say of it."""
+def _judged(at: Counter, order: Order, new: tuple[Plan, OrderKey], way: WayOn) -> WayOn:
+    """The way with what the rules of spending say. `new` is the plan, and the order that it would be."""
     from berth.orders.spending_gate import NotApproved, check_spending
 
     if way.fee is None:
         return way
     try:
-        proposal = _proposal(at, order, plan, way)
+        proposal = _proposal(at, order, new, way)
         check_spending(at.gate, at.journal.ledger(), proposal, at.door.clock.now())
     except NotApproved as missing:
         return replace(way, approval=f"{missing.reason}: somebody else must agree before it is bought")
@@ -144,21 +156,19 @@ def _judged(at: Counter, order: Order, plan: Plan, way: WayOn) -> WayOn:
     return way
 
 
-def _proposal(at: Counter, order: Order, plan: Plan, way: WayOn) -> Proposal:
+def _proposal(at: Counter, order: Order, new: tuple[Plan, OrderKey], way: WayOn) -> Proposal:
     """What the rules would be asked, were the way bought."""
     from berth.cli.buy import approval_of
     from berth.orders.extensions.extending import propose
     from berth.orders.extensions.offers import ExtensionOffer
-    from berth.orders.order import OrderKey
     from berth.orders.renewals.renewal import Means
     from berth.orders.spending_gate import proposal_of
 
     if way.means is Means.EXTEND:
         return propose(order, ExtensionOffer("", way.window, way.fee, at.door.clock.now()))
-    assert way.number is not None
-    choice = plan.choice(way.number)
+    plan, key = new
+    choice = plan.choice(way.number or 0)
     assert choice is not None
-    key = OrderKey(at.account, order.key.need, order.key.sequence + 1)
     return proposal_of(key, approval_of(plan, choice))
 
 

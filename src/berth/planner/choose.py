@@ -22,12 +22,14 @@ from berth.planner.cost import (
 from berth.planner.fit import misfits
 from berth.planner.framework.advice import advice
 from berth.planner.framework.case import Case
+from berth.planner.hourly_quotas import HourlyQuota, with_held
 from berth.planner.need import Goal, Need
 from berth.planner.offers import Offer, PlaceAnswer, PlaceOutcome, Query, reclaim_before_end
 from berth.planner.own_prices import as_agreed, with_reservations
 from berth.planner.owned import OwnedAnswer, blocks_owned, owned_choices
 from berth.planner.plan import Choice, Plan, Rejected
 from berth.planner.preference import preference
+from berth.planner.runner_up import beside_first
 from berth.planner.surcharge import OsRate
 from berth.planner.verdicts import WayVerdict, verdicts
 from berth.terms.money import Money
@@ -47,12 +49,14 @@ def make_plan(
     account: str | None = None,
     rehearsal: str | None = None,
     notes: Iterable[str] = (),
+    quotas: Iterable[HourlyQuota] = (),
 ) -> Plan:
     """The plan for `need` from what was answered and what is listed.
 
     `rates` holds hourly prices of the ways without reservation, of EC2's bare hardware too: together with the
     list prices that ship with the package, that one says which prices are implausible. `owned` is what the
-    account has already, `os_rates` the operating system fees of blocks. `account` and `rehearsal` say who
+    account has already, `os_rates` the operating system fees of blocks, `quotas` what bounds the ways without
+    reservation. `account` and `rehearsal` say who
     asked, and where (see Plan).
     """
     heard = tuple(sorted(answers, key=_order_of_answers))
@@ -66,7 +70,10 @@ def make_plan(
             number=number,
             offer=offer,
             cost=cost,
-            reasons=_reasons(need, judged, best=number == 1),
+            reasons=(
+                *((beside_first(ranked[0], ranked[1]),) if number == 2 else ()),
+                *_reasons(need, judged, best=number == 1),
+            ),
             cares=cares(need, offer, cost),
         )
         for number, (offer, cost) in enumerate(ranked, start=1)
@@ -88,6 +95,9 @@ def make_plan(
         unread=tuple(f"{a.region} {a.way}: {a.trouble}" for a in has if a.trouble),
         notes=tuple(sorted(notes)),
         steps=advice(Case(need, instance_type(need.instance_type), now, blocks_owned(has)), may),
+        quotas=with_held(quotas, [o for answer in has for o in answer.owned]),
+        rates=priced.of_others(need),
+        blocks_held=blocks_owned(has),
     )
 
 
@@ -98,6 +108,10 @@ class _Prices:
     rates: tuple[HourlyRate, ...]
     os_rates: Mapping[tuple[str, str, str], OsRate]
     floors: Mapping[str, Money | None]
+
+    def of_others(self, need: Need) -> tuple[HourlyRate, ...]:
+        """The rates of types that only the parts beside take."""
+        return tuple(rate for rate in self.rates if need.type_count(rate.instance_type) is None)
 
     def cost(self, need: Need, offer: Offer) -> OfferCost:
         kind = instance_type(offer.instance_type)
@@ -113,10 +127,15 @@ class _Prices:
 def _prices(need: Need, rates: tuple[HourlyRate, ...], os_rates: Iterable[OsRate]) -> _Prices:
     first = need.instance_type
     named = [replace(rate, instance_type=rate.instance_type or first) for rate in rates]
-    floors = {t.instance_type: _floor(t.instance_type, named) for t in need.types}
+    floors = {kind: _floor(kind, named) for kind in _all_types(need)}
     fees = {(r.region, r.platform, r.instance_type or first): r for r in os_rates}
     known = with_reservations(_plausible(need, named, floors))
     return _Prices(tuple(as_agreed(rate, need.rates) for rate in known), fees, floors)
+
+
+def _all_types(need: Need) -> tuple[str, ...]:
+    """The types of all parts, the planned one's first."""
+    return tuple(dict.fromkeys(kind.instance_type for part in need.parts for kind in part.types))
 
 
 def _order_of_answers(answer: PlaceAnswer) -> tuple[object, ...]:
@@ -125,7 +144,11 @@ def _order_of_answers(answer: PlaceAnswer) -> tuple[object, ...]:
         answer.way.value,
         answer.region,
         (asked.duration_hours, asked.instance_type, asked.count) if asked else (),
+        # Layers of a profile may be as long and as large as each other, and begin at different times.
+        [str(bound) for bound in (asked.start_after, asked.end_before)] if asked else [],
         answer.seen_at,
+        answer.outcome.value,
+        answer.detail,
     )
 
 
@@ -133,11 +156,12 @@ def _plausible(
     need: Need, rates: Sequence[HourlyRate], floors: Mapping[str, Money | None]
 ) -> tuple[HourlyRate, ...]:
     """The rates in a fixed order, zero and implausible ones made unknown (field fault 17)."""
-    order = {wanted.instance_type: place for place, wanted in enumerate(need.types)}
+    order = {kind: place for place, kind in enumerate(_all_types(need))}
     ordered = sorted(
         (rate for rate in rates if rate.instance_type in order),
         key=lambda r: (
-            list(Way).index(r.way), r.region, r.component, r.zone_id or "", order[r.instance_type]
+            list(Way).index(r.way), r.region, r.component, r.zone_id or "", order[r.instance_type],
+            not r.live, str(r.as_of), r.source, str(r.hourly),
         ),
     )  # fmt: skip
     return tuple(
@@ -151,7 +175,7 @@ def _floor(kind: str, rates: Sequence[HourlyRate]) -> Money | None:
     listed = highest_hourly(kind)
     if listed is not None:
         known.append(listed)
-    return floor_from(max(known, key=lambda m: m.amount)) if known else None
+    return floor_from(max(known, key=lambda m: (m.amount, m.currency))) if known else None
 
 
 def _sort_offers(
@@ -160,16 +184,24 @@ def _sort_offers(
     fitting: list[tuple[Offer, OfferCost]] = []
     rejected: list[Rejected] = []
     for offer in _each_once(offer for answer in answers for offer in answer.offers):
-        against = misfits(offer, need, now)
-        if offer.way not in may:
+        against = _for_others(offer, need) or misfits(offer, need, now)
+        if offer.way not in may and need.type_count(offer.instance_type):
             against = (f"{offer.way} does not fit the need", *against)
         if against:
-            rejected.append(Rejected(offer, against))
+            rejected.append(Rejected(offer, against, prices.cost(need, offer)))
             continue
         fitting.append((offer, prices.cost(need, offer)))
     fitting.sort(key=lambda pair: preference(need, *pair))
     rejected.sort(key=lambda r: (r.offer.paid_window.start, r.offer.region, r.offer.offering_id or ""))
     return fitting, tuple(rejected)
+
+
+def _for_others(offer: Offer, need: Need) -> tuple[str, ...]:
+    """Why an offer is none for the planned part, where it was asked for another; () where it was not."""
+    if need.type_count(offer.instance_type):
+        return ()
+    parts = [p.name for p in need.beside if any(k.instance_type == offer.instance_type for k in p.types)]
+    return (f"is for the part {' or '.join(parts)}",) if parts else ()
 
 
 def _each_once(offers: Iterable[Offer]) -> Iterator[Offer]:

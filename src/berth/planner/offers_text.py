@@ -7,13 +7,18 @@ from collections.abc import Iterator
 from berth.planner.offers import Offer
 from berth.planner.phrases import HANG, hung, label, money_text, window_text
 from berth.planner.plan import Plan
+from berth.planner.preference import zones_without_subnet
 from berth.terms.durations import clock_hours
 from berth.terms.text import plain
 
 
 def offers_text(plan: Plan) -> str:
     """All offers: those that fit by number, then the others with every reason against them."""
-    lines = [line for choice in plan.choices for line in _offer(f"#{choice.number}", choice.offer)]
+    lines: list[str] = []
+    for choice in plan.choices:
+        lines += _offer(f"#{choice.number}", choice.offer)
+        lines += hung("needs a subnet") if zones_without_subnet(plan.need, choice.offer) else []
+        lines += hung(choice.reasons[0], "  why") if choice.number <= 2 and choice.reasons else []
     for rejected in plan.rejected:
         lines += _offer("no", rejected.offer)
         lines += [line for reason in rejected.reasons for line in hung(reason, "  not")]

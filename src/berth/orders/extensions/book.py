@@ -9,6 +9,7 @@ from berth.orders.extensions.extension import EXTENSION_MOVES, Extension, Extens
 from berth.orders.extensions.offers import ExtensionOffer
 from berth.orders.journal import Journal, LostRace
 from berth.orders.order import Look, Order, OrderKey
+from berth.orders.rows import tags_of_context
 from berth.orders.spending_gate import Gate, Proposal, check_spending
 from berth.terms.instants import iso, to_micros
 from berth.terms.money import Money
@@ -177,6 +178,7 @@ def what_is_extended(order: Order, window: Window) -> dict[str, Any]:
         "region": offer.region,
         "instance_type": offer.instance_type,
         "count": offer.count,
+        "tags": tags_of_context(order.context),
         "parts": [
             {"start": iso(window.start), "end": iso(window.end), "zone": zone} for zone in offer.zones[-1:]
         ],

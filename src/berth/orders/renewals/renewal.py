@@ -67,6 +67,7 @@ class WayOn:
 class Renewal:
     """What there is to go on with at `until`, the order's end with everything that is bought.
 
+    `length` is the time wanted, `sequence` the number that a new order of the need would have.
     `ways` are ranked. `unknown` are sentences on what did not answer: something better may be there. `others`
     are reservations of the account that carry somebody else's mark: shown, and never touched.
     """
@@ -74,6 +75,7 @@ class Renewal:
     order: Order
     until: datetime
     length: timedelta
+    sequence: int
     ways: tuple[WayOn, ...]
     unknown: tuple[str, ...] = ()
     others: tuple[OwnedChoice, ...] = ()
@@ -97,6 +99,12 @@ def follower(order: Order, orders: Iterable[Order], until: datetime) -> Order | 
         and one.window.start <= until + AROUND
     ]
     return max(later, key=lambda one: one.window.end, default=None)
+
+
+def next_sequence(orders: Iterable[Order]) -> int:
+    """The number of the need's next order: that of one that was refused, else a new one."""
+    latest = max(orders, key=lambda one: one.key.sequence)
+    return latest.key.sequence + (latest.state is not OrderState.REFUSED)
 
 
 def next_need(order: Order, until: datetime, length: timedelta, now: datetime) -> Need:

@@ -27,7 +27,7 @@ def command(renewal: Renewal, way: WayOn) -> str:
     most = f"--max {way.fee.amount:.2f}"
     if way.means is Means.EXTEND:
         return f"berth extend {key} --until {minute(way.window.end)} {most}"
-    return f"berth buy {key.need}/{key.sequence + 1}#{way.number} {most}"
+    return f"berth buy {key.need}/{renewal.sequence}#{way.number} {most}"
 
 
 def renewal_json(renewal: Renewal | None, *, order: str, says: str) -> dict[str, Any]:
@@ -70,7 +70,7 @@ def renewal_text(renewal: Renewal, now: datetime) -> str:
     left = spoken(renewal.until - now) if renewal.until > now else "over"
     what = f"{order.offer.count} x {order.offer.instance_type}, {', '.join(order.offer.zones)}"
     lines = [
-        f"Renew   {order.key}: {called(order)}, {what}",
+        *_para("Renew", f"{order.key}: {called(order)}, {what}"),
         f"        ends {minute(renewal.until)}, in {left}; wanted: {spoken(renewal.length)} more",
         "",
         *_table(renewal),
