@@ -11,20 +11,21 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from berth.planner.best.reckon import Demand, by_price, demands, places
+from berth.planner.best.reckon import Demand, by_price, demands, places, rooms
 from berth.planner.best.supply import Candidate, Meter, Supply
 from berth.planner.best.wish import Wish
 from berth.terms.instants import to_micros
-from berth.terms.ways import Way
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 _HOUR = 3_600_000_000
+_MICRO = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,22 @@ class Room:
 
     members: Ints
     most: int
+
+
+@dataclass(frozen=True, slots=True)
+class Starts:
+    """What it costs at least that instances which are paid by the hour start.
+
+    `hourly` is the least price of an hour in a row. `cost[i]` is that of a start for row i of an instance
+    that did not run in row i - 1. `bridge[i]`: what one that did costs between the two rows, where a hole is:
+    to start again, or to run on, whichever costs less; one that did not costs that much too, and `cost[i]` is
+    the rest. `follows[i]`: row i - 1 is of the same type.
+    """
+
+    hourly: Floats
+    cost: Floats
+    bridge: Floats
+    follows: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +80,13 @@ class Grid:
     need: Ints
     starts: Ints
     ends: Ints
+    kinds: tuple[str, ...]
     meters: tuple[MeterColumn, ...]
     rooms: tuple[Room, ...]
     shortage: Floats
     unit: float
     penalty: float
+    starting: Starts | None = None
 
     @property
     def spans(self) -> Ints:
@@ -95,8 +114,14 @@ class Grid:
 def grid_of(wish: Wish, supply: Supply, extra_edges: Iterable[int] = ()) -> Grid:
     """The grid of a wish that is fixed in time, without the offers that cannot help."""
     candidates = _undoubled(supply, sorted(supply.candidates, key=order_of))
-    grid = _built(demands(wish), candidates, supply, tuple(extra_edges))
-    useful = grid.only(_can_help(grid))
+    asked, edges = demands(wish), list(extra_edges)
+    if wish.startup:  # starts are counted from row to row, so that the need must not change inside of one
+        edges += [to_micros(edge) for d in asked for edge in (d.window.start, d.window.end)]
+    grid = _built(asked, candidates, supply, tuple(edges))
+    if wish.startup and len(grid.need):
+        # What an offer saves of starts depends on the others: none can be left out for what it saves alone.
+        grid = replace(grid, starting=_starts(grid, supply, wish.startup // _MICRO))
+    useful = grid.only(_can_help(grid)) if grid.starting is None else grid
     return replace(useful, rooms=tuple(_rooms(useful.offers, supply)))
 
 
@@ -204,6 +229,7 @@ def _built(
         need=need,
         starts=np.array([row[0].start for row in rows], dtype=np.int64),
         ends=np.array([row[-1].end for row in rows], dtype=np.int64),
+        kinds=tuple(row[0].demand.instance_type for row in rows),
         meters=columns_of(shortage, need, penalty),
         rooms=(),
         shortage=shortage,
@@ -292,15 +318,22 @@ def _shortage(
 
 def _ladder(meters: Iterable[Meter], demand: Demand) -> Iterator[tuple[float, int]]:
     """Price and number of instances of each meter, cheapest first, as far as they are needed."""
-    loose, left = demand.interruptible, demand.least
-    for meter in meters:
-        room = left if meter.unlimited else min(left, meter.limit or 0)
-        if meter.way is Way.SPOT:
-            room = min(room, loose)
-            loose -= room
-        if room > 0:
-            yield float(meter.hourly.amount), room
-            left -= room
+    return ((float(meter.hourly.amount), room) for meter, room in rooms(meters, demand, demand.least) if room)
+
+
+def _starts(grid: Grid, supply: Supply, startup: int) -> Starts:
+    """What starts cost at least in each row; `startup` in microseconds."""
+    least: dict[str, float] = {}
+    for meter in supply.meters:
+        if meter.counted_on:
+            known = least.get(meter.instance_type, np.inf)
+            least[meter.instance_type] = min(known, float(meter.hourly.amount) / grid.unit)
+    hourly = np.array([least.get(kind, 0.0) for kind in grid.kinds])
+    kinds = np.array(grid.kinds)
+    follows = np.concatenate([[False], kinds[1:] == kinds[:-1]])
+    hole = np.where(follows, grid.starts - np.concatenate([[0], grid.ends[:-1]]), 0)
+    bridge = np.minimum(hole, startup)
+    return Starts(hourly, hourly * (startup - bridge) / _HOUR, hourly * bridge / _HOUR, follows)
 
 
 def columns_of(shortage: Floats, need: Ints, penalty: float) -> tuple[MeterColumn, ...]:

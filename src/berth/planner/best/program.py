@@ -19,6 +19,7 @@ from highspy._core import (
 from berth.planner.best.grid import Floats, Grid, Ints
 from berth.planner.best.pausing import Pausing, rows_of
 from berth.planner.best.search import SEED
+from berth.planner.best.starting import metered_costs, started_values, starting_of
 
 _WHOLE = 1e-6
 # Costs are not negative and columns are bounded, so nothing is unbounded here.
@@ -79,8 +80,9 @@ def solve_whole(grid: Grid, start: Ints | None, nodes: int, pausing: Pausing | N
     if start is not None:
         _hand_over(solver, grid, start)
     solver.run()
-    if solver.getModelStatus() == highspy.HighsModelStatus.kSolveError:
-        # HiGHS 1.16.0 sometimes presolves a small program to nothing and then cannot undo it.
+    if solver.getModelStatus() == highspy.HighsModelStatus.kSolveError or not _is_what_it_costs(solver):
+        # HiGHS 1.16.0 sometimes presolves a small program to nothing and then cannot undo it, or hands back
+        # the choice that it began from as if that had the cost of the optimum.
         solver.clearSolver()
         solver.setOptionValue("presolve", "off")
         solver.run()
@@ -100,6 +102,16 @@ def solve_whole(grid: Grid, start: Ints | None, nodes: int, pausing: Pausing | N
     )
 
 
+def _is_what_it_costs(solver: _Highs) -> bool:
+    """Whether the values that the solver hands back have the cost that it says; true where it has none."""
+    info = solver.getInfo()
+    if info.primal_solution_status != int(highspy.SolutionStatus.kSolutionStatusFeasible):
+        return True
+    costs, values = solver.getLp().col_cost_, solver.getSolution().col_value
+    said = float(info.objective_function_value)
+    return abs(float(np.dot(costs, values)) - said) <= 1e-6 * max(1.0, abs(said))
+
+
 def _running(grid: Grid, values: Floats) -> Ints:
     at = len(grid.offers) + len(grid.meters)
     return np.flatnonzero(values[at : at + len(grid.need)] > 0.5)
@@ -117,6 +129,7 @@ def _hand_over(solver: _Highs, grid: Grid, start: Ints) -> None:
         used = min(meter.most, short[meter.row])
         short[meter.row] -= used
         values.append(float(used))
+    values += started_values(grid, values[len(start) :])
     solution = highspy.HighsSolution()
     solution.col_value = values
     solver.setSolution(solution)
@@ -145,8 +158,9 @@ def _solver(grid: Grid, pausing: Pausing | None, *, whole: bool) -> _Highs:
 def _model(grid: Grid, pausing: Pausing | None, *, whole: bool) -> highspy.HighsLp:
     offers, meters, rows = len(grid.offers), len(grid.meters), len(grid.need)
     extra = 3 * rows if pausing else 0
-    width = offers + meters + extra
     at = offers + meters
+    begun = starting_of(grid, at + extra)
+    width = at + extra + len(begun.costs)
     entries = _cover(grid) + [
         _entry(grid.rooms[r].members, rows + r, grid.size) for r in range(len(grid.rooms))
     ]
@@ -160,17 +174,24 @@ def _model(grid: Grid, pausing: Pausing | None, *, whole: bool) -> highspy.Highs
             entries.append((where, np.array(columns), np.array(factors)))
         lower.append(np.array([least for _, _, least in tied]))
         upper.append(np.full(len(tied), np.inf))
+    entries += begun.entries(sum(len(part) for part in lower))
+    lower.append(np.zeros(begun.rows))
+    upper.append(np.full(begun.rows, np.inf))
     model = highspy.HighsLp()
     model.num_col_, model.num_row_ = width, sum(len(part) for part in lower)
-    model.col_cost_ = np.concatenate([grid.cost, [m.cost for m in grid.meters], np.zeros(extra)])
+    model.col_cost_ = np.concatenate([grid.cost, metered_costs(grid), np.zeros(extra), begun.costs])
     model.col_lower_ = np.zeros(width)
-    model.col_upper_ = np.concatenate([grid.most, [m.most for m in grid.meters], np.ones(extra)])
+    most = [m.most for m in grid.meters]
+    model.col_upper_ = np.concatenate([grid.most, most, np.ones(extra), np.full(len(begun.costs), np.inf)])
     model.row_lower_, model.row_upper_ = np.concatenate(lower), np.concatenate(upper)
     _fill_matrix(model, entries, model.num_row_)
     if whole:
         integer, free = highspy.HighsVarType.kInteger, highspy.HighsVarType.kContinuous
         model.integrality_ = (
-            [integer] * offers + [free] * meters + [integer] * (extra // 3) + [free] * (2 * extra // 3)
+            [integer] * offers
+            + [free] * meters
+            + [integer] * (extra // 3)
+            + [free] * (2 * extra // 3 + len(begun.costs))
         )
     return model
 

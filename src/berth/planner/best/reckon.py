@@ -39,16 +39,22 @@ class Bought:
 
 @dataclass(frozen=True, slots=True)
 class Metered:
-    """`count` instances paid by the hour all through `window`."""
+    """`count` instances paid by the hour all through `window`, and for `lead` before it: they start."""
 
     meter: Meter
     window: Window
     count: int
+    lead: timedelta = timedelta(0)
+
+    @property
+    def paid(self) -> Window:
+        """What is paid: the start-up too."""
+        return Window(self.window.start - self.lead, self.window.end)
 
     @property
     def cost(self) -> Fraction:
         """In currency units, not rounded."""
-        return Fraction(self.meter.hourly.amount) * self.count * hours(self.window.duration)
+        return Fraction(self.meter.hourly.amount) * self.count * hours(self.paid.duration)
 
 
 _MICRO = timedelta(microseconds=1)
@@ -117,6 +123,19 @@ def reckon(wish: Wish, supply: Supply, bought: Sequence[Bought]) -> Reckoning | 
 
     `wish` is fixed in time and does not pause (`reckon_paused` is for one that does).
     """
+    covered = _covered(wish, supply, bought)
+    if covered is None:
+        return None
+    metered, least, wanted = covered
+    fees = sum((b.cost for b in bought), Fraction(0))
+    together = started(metered, wish.startup)
+    return Reckoning(sum((m.cost for m in together), fees), together, least, wanted)
+
+
+def _covered(
+    wish: Wish, supply: Supply, bought: Sequence[Bought]
+) -> tuple[list[Metered], Fraction, Fraction] | None:
+    """The hours beside the choice, span by span, and the least and wanted instance-hours that are covered."""
     if not allowed(supply, bought):
         return None
     asked = demands(wish)
@@ -135,10 +154,7 @@ def reckon(wish: Wish, supply: Supply, bought: Sequence[Bought]) -> Reckoning | 
                 if filled is None:
                     return None
                 metered += filled
-    fees = sum((b.cost for b in bought), Fraction(0))
-    together = joined(metered)
-    cost = sum((m.cost for m in together), fees)
-    return Reckoning(cost, together, Fraction(least, _HOUR_MICROS), Fraction(wanted, _HOUR_MICROS))
+    return metered, Fraction(least, _HOUR_MICROS), Fraction(wanted, _HOUR_MICROS)
 
 
 class _Serving:
@@ -177,16 +193,17 @@ def reckon_paused(
         return None
     if running[0].start < wish.start or running[-1].end > (wish.latest_end or wish.end):
         return None
-    found = [reckon(paused_at(wish, window), supply, bought) for window in running]
+    found = [_covered(paused_at(wish, window), supply, bought) for window in running]
     parts = [part for part in found if part is not None]
     if len(parts) < len(found):
         return None
     fees = sum((b.cost for b in bought), Fraction(0))
+    together = started([m for metered, _, _ in parts for m in metered], wish.startup)
     return Reckoning(
-        sum((p.cost - fees for p in parts), fees),
-        joined([m for p in parts for m in p.metered]),
-        sum((p.least_hours for p in parts), Fraction(0)),
-        sum((p.wanted_hours for p in parts), Fraction(0)),
+        sum((m.cost for m in together), fees),
+        together,
+        sum((least for _, least, _ in parts), Fraction(0)),
+        sum((wanted for _, _, wanted in parts), Fraction(0)),
     )
 
 
@@ -197,19 +214,26 @@ def paused_at(wish: Wish, window: Window) -> Wish:
 
 def fill(ladder: Iterable[Meter], demand: Demand, span: Window, short: int) -> list[Metered] | None:
     """`short` instances by the meters, which are in order of price; None when they do not suffice."""
-    filled: list[Metered] = []
+    filled = [Metered(meter, span, room) for meter, room in rooms(ladder, demand, short) if room]
+    return filled if sum(m.count for m in filled) >= short else None
+
+
+def rooms(ladder: Iterable[Meter], demand: Demand, short: int) -> Iterator[tuple[Meter, int]]:
+    """How many of `short` instances each meter serves, cheapest first.
+
+    A limit is a quota of the Region's: meters of several zones share it. Spot serves what may be interrupted.
+    """
     loose = demand.interruptible
+    taken: dict[tuple[Way, str], int] = defaultdict(int)
     for meter in ladder:
-        if short <= 0:
-            break
-        room = short if meter.unlimited else min(short, meter.limit or 0)
+        quota = (meter.way, meter.region)
+        room = short if meter.unlimited else min(short, max((meter.limit or 0) - taken[quota], 0))
         if meter.way is Way.SPOT:
             room = min(room, loose)
             loose -= room
-        if room:
-            filled.append(Metered(meter, span, room))
-            short -= room
-    return filled if short <= 0 else None
+        taken[quota] += room
+        short -= room
+        yield meter, room
 
 
 def by_price(meters: Iterable[Meter], instance_type: str) -> list[Meter]:
@@ -230,6 +254,39 @@ def joined(metered: Iterable[Metered]) -> tuple[Metered, ...]:
         last[(use.meter.id, use.count)] = len(made)
         made.append(use)
     return tuple(made)
+
+
+def started(metered: Iterable[Metered], startup: timedelta) -> tuple[Metered, ...]:
+    """The spans as they are paid: joined, and with a start-up where instances have one.
+
+    Then each stretch is one start of its instances, and what would stop for no longer than a start lasts goes
+    on running: that costs less.
+    """
+    if not startup:
+        return joined(metered)
+    of_meter: dict[str, list[Metered]] = defaultdict(list)
+    for use in metered:
+        of_meter[use.meter.id].append(use)
+    made = [m for uses in of_meter.values() for m in _stretches(uses, startup)]
+    return tuple(sorted(made, key=lambda m: (m.window.start, m.meter.id, m.count, m.window.end)))
+
+
+def _stretches(uses: Sequence[Metered], startup: timedelta) -> Iterator[Metered]:
+    """Level by level from the bottom; stretches of one time are one."""
+    counts: dict[Window, int] = defaultdict(int)
+    floor = 0
+    for height in sorted({use.count for use in uses}):
+        run: Window | None = None
+        for window in sorted((u.window for u in uses if u.count >= height), key=lambda w: w.start):
+            if run is not None and window.start - run.end > startup:
+                counts[run] += height - floor
+                run = None
+            run = window if run is None else Window(run.start, window.end)
+        if run is not None:
+            counts[run] += height - floor
+        floor = height
+    meter = uses[0].meter
+    return (Metered(meter, window, count, startup) for window, count in counts.items())
 
 
 def allowed(supply: Supply, bought: Sequence[Bought]) -> bool:

@@ -64,7 +64,7 @@ class Wish:
     step ends where the duration does, and `goal` says which is preferred. `most_gap`, if over
     zero, lets the work pause, never longer than that: it then runs for `runs` in all (None: as long as its
     steps are) until `latest_end`; with a fixed start from the first to the last instant of its steps, but for
-    the pauses.
+    the pauses. `startup` is how long an instance that is paid by the hour is paid before it works.
     """
 
     parts: tuple[Part, ...]
@@ -79,6 +79,7 @@ class Wish:
     goal: Goal = Goal.SHORTEST
     most_gap: timedelta = timedelta(0)
     runs: timedelta | None = None
+    startup: timedelta = timedelta(0)
 
     def __post_init__(self) -> None:
         if not self.parts:

@@ -151,7 +151,19 @@ def exceeds(supply: Supply, mix: tuple[int, ...]) -> bool:
     return False
 
 
-def price(supply: Supply, mix: tuple[int, ...], counts: Any) -> Fraction | None:
+def paid_slots(short: Any, lead: int) -> int:
+    """The half hours that are paid of what is missing: each stretch of each instance with its start-up of
+    `lead` half hours, unless going on running costs no more.
+    """
+    paid = int(short.sum())
+    for height in range(1, int(short.max(initial=0)) + 1):
+        on = np.flatnonzero(short >= height)
+        gaps = np.diff(on) - 1
+        paid += lead + int(np.minimum(gaps, lead).sum())
+    return paid
+
+
+def price(supply: Supply, mix: tuple[int, ...], counts: Any, lead: int = 0) -> Fraction | None:
     """What a mix costs with on-demand for the rest; None when that does not suffice."""
     bought = zip(supply.candidates, mix, strict=True)
     held = sum((slots(c.usable) * n for c, n in bought), np.zeros(SLOTS, dtype=int))
@@ -164,11 +176,12 @@ def price(supply: Supply, mix: tuple[int, ...], counts: Any) -> Fraction | None:
         Fraction(0),
     )
     hourly = Fraction(supply.meters[0].hourly.amount) if supply.meters else Fraction(0)
-    return fees + hourly * int(short.sum()) / 2
+    return fees + hourly * paid_slots(short, lead) / 2
 
 
 def cheapest(asked: Wish, supply: Supply, shifts: range = range(1)) -> Fraction | None:
     """The least price of all mixes at all starts; None when none holds."""
     allowed = [mix for mix in mixes(supply) if not exceeds(supply, mix)]
-    prices = [price(supply, mix, needed(asked, shift)) for shift in shifts for mix in allowed]
+    lead = asked.startup // SLOT
+    prices = [price(supply, mix, needed(asked, shift), lead) for shift in shifts for mix in allowed]
     return min((p for p in prices if p is not None), default=None)

@@ -46,6 +46,22 @@ def test_nobody_finds_a_cheaper_one_by_trying_everything(asked: Wish, supply: Su
     assert cost(asked, supply) == cheapest(asked, supply)
 
 
+@MANY
+@given(asked=wishes(), supply=supplies(), lead=st.integers(1, 30))
+def test_start_up_of_metered_hours_is_paid_and_nobody_finds_a_cheaper_one(
+    asked: Wish, supply: Supply, lead: int
+) -> None:
+    """Every stretch of every instance starts once, or goes on running where that costs less."""
+    asked = replace(asked, startup=lead * SLOT)
+    outcome = best_of(asked, supply)
+    least = cheapest(asked, supply)
+    if outcome.answer is None:
+        assert least is None
+        return
+    assert least is not None
+    assert outcome.answer.cost == least
+
+
 @FEW
 @given(supply=supplies(3), length=st.integers(1, 4), least=st.integers(1, 4), slack=st.integers(0, 4))
 def test_a_start_that_may_move_is_moved_to_where_it_is_cheapest(
