@@ -28,6 +28,15 @@ _LOOK = frozenset(
     }
 )
 _PRICES = frozenset({"ec2:DescribeSpotPriceHistory", "ec2:GetSpotPlacementScores", "pricing:GetProducts"})
+# What bounds the ways that are paid by the hour, and what runs against it now.
+_QUOTAS = frozenset(
+    {
+        "ec2:DescribeInstances",
+        "service-quotas:GetAWSDefaultServiceQuota",
+        "service-quotas:GetServiceQuota",
+        "service-quotas:ListServiceQuotas",
+    }
+)
 _BUY = frozenset({"ec2:PurchaseCapacityBlock", "sagemaker:CreateTrainingPlan"})
 _EXTENSIONS = frozenset(
     {"ec2:DescribeCapacityBlockExtensionHistory", "sagemaker:DescribeTrainingPlanExtensionHistory"}
@@ -101,7 +110,7 @@ _LIST = frozenset(
     }
 )
 
-_PLAN = _WHO | _SEARCH | _LOOK | _PRICES
+_PLAN = _WHO | _SEARCH | _LOOK | _PRICES | _QUOTAS
 _PURCHASE = _WHO | _SEARCH | _LOOK | _BUY
 # An endpoint that does not run on the reservation is deleted at once.
 _DEPLOY = _WHO | _LOOK | _SERVING | _SERVE | _UPLOAD | {"sagemaker:DeleteEndpoint"}

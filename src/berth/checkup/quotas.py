@@ -6,7 +6,6 @@ Blocks, and SageMaker's two, for the reserved capacity and for what runs in it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,8 +15,10 @@ from berth.facts.block_quotas import block_quota
 from berth.facts.instance_types import instance_type
 from berth.facts.quota_codes import (
     TRAINING_PLANS_CODE,
+    class_words,
     cluster_usage_code,
     on_demand_code,
+    quota_class,
     reserved_capacity_code,
     spot_code,
 )
@@ -25,12 +26,6 @@ from berth.planner.need import Need
 from berth.terms.ways import Target
 
 EC2, SAGEMAKER = "ec2", "sagemaker"
-_CLASS = re.compile(r"[a-z]+")
-# How EC2 names the classes that share a quota (EC2 user guide, "instance type quotas", read 2026-11).
-_SHARED = {
-    **dict.fromkeys(("g", "vt"), "G and VT"),
-    **dict.fromkeys("acdhimrtz", "Standard (A, C, D, H, I, M, R, T, Z)"),
-}
 # What SageMaker calls the quota of what runs (console names; guide "training plan quotas", read 2026-11).
 _USAGE = {
     Target.ENDPOINT: "endpoint usage",
@@ -88,9 +83,8 @@ def _of_instances(name: str, count: int, region: str) -> list[QuotaAsked]:
         family = block.family if block is not None else name.partition(".")[0]
         code = block.code if block is not None else None
         found.append(QuotaAsked(region, EC2, code, f"{family} Capacity Blocks", vcpus, "vCPU"))
-    matched = _CLASS.match(name)
-    group = matched.group() if matched else name
-    shown = _SHARED.get(group, group.upper() if len(group) == 1 else group.capitalize())
+    group = quota_class(name)
+    shown = class_words(group)
     other = "on demand" if sold else ""
     found.append(
         QuotaAsked(

@@ -9,8 +9,9 @@ from decimal import Decimal
 from typing import Any
 
 from berth.planner.best.combination import Combination, Mix
-from berth.planner.cost import OfferCost, PayAsYouGo
+from berth.planner.cost import HourlyRate, OfferCost, PayAsYouGo
 from berth.planner.framework.advice import Step
+from berth.planner.hourly_quotas import HourlyQuota
 from berth.planner.need import Need
 from berth.planner.offers import Offer, PlaceAnswer
 from berth.planner.owned import OwnedChoice
@@ -63,19 +64,32 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """An offer that was seen and does not fit, with every reason against it."""
+    """An offer that was seen and does not fit, with every reason against it.
+
+    `cost` is what it costs all the same: it may be a piece of a combination. None: an older document.
+    """
 
     offer: Offer
     reasons: tuple[str, ...]
+    cost: OfferCost | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        return {"offer": self.offer.to_json(), "reasons": list(self.reasons)}
+        return {
+            "offer": self.offer.to_json(),
+            "reasons": list(self.reasons),
+            "cost": self.cost.to_json() if self.cost else None,
+        }
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Rejected:
         """The rejected offer that `to_json` wrote."""
-        return cls(Offer.from_json(value["offer"]), tuple(value["reasons"]))
+        cost = value.get("cost")
+        return cls(
+            Offer.from_json(value["offer"]),
+            tuple(value["reasons"]),
+            OfferCost.from_json(cost) if cost else None,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +102,10 @@ class Plan:
     of the need's type, what covers the need first; `unread` says, place by place, what could not be read of
     it: there may be more. `notes` are sentences beside the offers: what was not asked, and why.
     `steps` say which way to try first, and what after it. `combination` is the best mix of several offers,
-    None where it was not looked for or is no better than the first choice.
+    None where it was not looked for or is no better than the first choice. `quotas` bound the ways that are
+    paid by the hour, of all parts; `rates` are hourly rates of the types of the parts beside, and
+    `blocks_held` counts the instances of all Capacity Blocks that the account has: what a combination is
+    made with.
     """
 
     need: Need
@@ -106,6 +123,9 @@ class Plan:
     notes: tuple[str, ...] = ()
     steps: tuple[Step, ...] = ()
     combination: Combination | None = None
+    quotas: tuple[HourlyQuota, ...] = ()
+    rates: tuple[HourlyRate, ...] = ()
+    blocks_held: int = 0
 
     @property
     def best(self) -> Choice | None:
@@ -161,6 +181,9 @@ class Plan:
             "notes": list(self.notes),
             "steps": [step.to_json() for step in self.steps],
             "combination": self.combination.to_json() if self.combination else None,
+            "quotas": [quota.to_json() for quota in self.quotas],
+            "rates_beside": [rate.to_json() for rate in self.rates],
+            "blocks_held": self.blocks_held,
         }
 
     @classmethod
@@ -185,4 +208,7 @@ class Plan:
             notes=tuple(value.get("notes", ())),
             steps=tuple(Step.from_json(s) for s in value.get("steps", ())),
             combination=Combination.from_json(value["combination"]) if value.get("combination") else None,
+            quotas=tuple(HourlyQuota.from_json(q) for q in value.get("quotas", ())),
+            rates=tuple(HourlyRate.from_json(r) for r in value.get("rates_beside", ())),
+            blocks_held=int(value.get("blocks_held", 0)),
         )

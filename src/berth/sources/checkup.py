@@ -20,6 +20,7 @@ from berth.checkup.regions import RegionLook
 from berth.checkup.rights import Answer, Question, Right, Say, judged, questions, rights_of
 from berth.planner.need import Need
 from berth.sources.asking import Lane, ask_all
+from berth.sources.quotas import codes_by_name, quota_value
 from berth.sources.reading import every_page, mappings, text
 from berth.terms.text import plain
 from berth.terms.ways import Target
@@ -305,35 +306,19 @@ def _quotas(client: Any, need: Need, region: str) -> tuple[QuotaSeen, ...]:
     asked = quotas_of(need, region)
     named: dict[str, tuple[dict[str, str], str]] = {}
     for service in sorted({one.service for one in asked if one.code is None}):
-        named[service] = _named(client, service, {one.name for one in asked if one.service == service})
+        named[service] = codes_by_name(client, service, {one.name for one in asked if one.service == service})
     return tuple(_quota(client, one, *named.get(one.service, ({}, ""))) for one in asked)
-
-
-def _named(client: Any, service: str, names: set[str]) -> tuple[dict[str, str], str]:
-    """Codes of the quotas with these names: most of SageMaker's are published nowhere."""
-    rows, stopped = every_page(client.list_service_quotas, "Quotas", ServiceCode=service, MaxResults=100)
-    found = {name: code for row in rows if (name := text(row.get("QuotaName"), 256)) in names
-             and (code := text(row.get("QuotaCode")))}  # fmt: skip
-    return found, plain(str(stopped), 200) if stopped else ""
 
 
 def _quota(client: Any, asked: QuotaAsked, by_name: Mapping[str, str], trouble: str) -> QuotaSeen:
     code = asked.code or by_name.get(asked.name)
     if code is None:
         return QuotaSeen(asked, None, None, trouble=trouble or "Service Quotas lists none of this name")
-    key = {"ServiceCode": asked.service, "QuotaCode": code}
-    answer = _asked(lambda: client.get_service_quota(**key))
-    is_default = isinstance(answer, Refusal) and answer.kind is Kind.NOT_FOUND
-    if is_default:
-        answer = _asked(lambda: client.get_aws_default_service_quota(**key))
-    if isinstance(answer, Refusal):
-        return QuotaSeen(asked, code, None, trouble=plain(str(answer), 200))
-    quota = answer.get("Quota")
-    value = quota.get("Value") if isinstance(quota, Mapping) else None
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        return QuotaSeen(asked, code, None, trouble="an answer without a value")
+    said = quota_value(client, asked.service, code)
+    if said.value is None:
+        return QuotaSeen(asked, code, None, trouble=said.trouble)
     pending, unread = _pending(client, asked.service, code)
-    return QuotaSeen(asked, code, float(value), is_default, pending, unread)
+    return QuotaSeen(asked, code, said.value, said.is_default, pending, unread)
 
 
 def _pending(client: Any, service: str, code: str) -> tuple[tuple[tuple[float, str], ...], str]:

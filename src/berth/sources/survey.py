@@ -10,6 +10,7 @@ from datetime import datetime
 from berth.aws.session import Door
 from berth.planner.choose import make_plan
 from berth.planner.cost import HourlyRate
+from berth.planner.hourly_quotas import BY_THE_HOUR, HourlyQuota, quotas_asked
 from berth.planner.need import Need
 from berth.planner.offers import PlaceAnswer, PlaceOutcome, Query
 from berth.planner.owned import OwnedAnswer
@@ -26,6 +27,7 @@ from berth.sources.owned import owned_plans, owned_reservations
 from berth.sources.pacing import BLOCK_SEARCH, Pacer, ScaledClock
 from berth.sources.pricing import HOME
 from berth.sources.quiet_hours import quieter
+from berth.sources.quotas import hourly_quotas
 from berth.sources.sagemaker_prices import sagemaker_rates
 from berth.sources.spot import spot_rates
 from berth.sources.spot_scores import spot_scores
@@ -46,7 +48,14 @@ class Rates:
     notes: tuple[str, ...] = ()
 
 
-Heard = PlaceAnswer | OwnedAnswer | Rates
+@dataclass(frozen=True, slots=True)
+class Quotas:
+    """What bounds the ways that are paid by the hour in one Region."""
+
+    found: tuple[HourlyQuota, ...]
+
+
+Heard = PlaceAnswer | OwnedAnswer | Rates | Quotas
 Told = Callable[[PlaceAnswer, Plan | None], None]
 """Hears each place's answer as it comes, and now and then the plan so far (None in between)."""
 
@@ -135,6 +144,7 @@ class _Survey:
     rates: list[HourlyRate] = field(default_factory=list)
     fees: list[OsRate] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    quotas: list[HourlyQuota] = field(default_factory=list)
     ranked_at: float | None = None
 
     # -- what is asked -----------------------------------------------------------------------------------
@@ -143,7 +153,7 @@ class _Survey:
         now = self.door.clock.now()
         fitting = {v.way for v in verdicts(self.need, now) if v.fits}
         regions = self.door.regions
-        self.asked = sweep.lanes_of(self._questions(fitting, now))
+        self.asked = sweep.lanes_of(self._questions(now))
         self.began = pace_clock(self.door).elapsed()
         self.held = {region: pacer.tokens for region, pacer in self.paces.items()}
         questions = [query for asked in self.asked.values() for query in asked]
@@ -153,16 +163,47 @@ class _Survey:
         if Way.SPOT in fitting:
             lanes += [self._spot_lane(region) for region in regions]
             lanes.append(self._score_lane())
+        lanes += [
+            self._quota_lane(region, asked) for region in regions if (asked := self._bounds(region, now))
+        ]
         return [*lanes, self._price_lane(now)]
 
-    def _questions(self, fitting: Set[Way], now: datetime) -> tuple[Query, ...]:
-        """What the need asks, as it prefers it."""
+    def _questions(self, now: datetime) -> tuple[Query, ...]:
+        """What the parts ask that are held ahead, each as it prefers it; a question of two parts comes once."""
         found: tuple[Query, ...] = ()
-        if Way.TRAINING_PLAN in fitting:
-            found += training_plan_queries(self.need, self.door.regions, now)
-        if Way.CAPACITY_BLOCK in fitting:
-            found += block_queries(self.need, self.door.regions, now)
-        return found
+        for need in self._parts():
+            fitting = {v.way for v in verdicts(need, now) if v.fits}
+            if Way.TRAINING_PLAN in fitting:
+                found += training_plan_queries(need, self.door.regions, now)
+            if Way.CAPACITY_BLOCK in fitting:
+                found += block_queries(need, self.door.regions, now)
+        return tuple(dict.fromkeys(found))
+
+    def _parts(self) -> tuple[Need, ...]:
+        """The planned part, and each part beside it that is held ahead too, as needs of their own."""
+        held = (part for part in self.need.beside if part.reserve)
+        return (self.need, *(self.need.alone(part) for part in held))
+
+    def _bounds(self, region: str, now: datetime) -> tuple[HourlyQuota, ...]:
+        """The quotas of what may be paid by the hour there, for all parts."""
+        needs = (self.need, *(self.need.alone(part) for part in self.need.beside))
+        ways = {v.way for need in needs for v in verdicts(need, now) if v.fits}
+        return quotas_asked(self.need, ways & BY_THE_HOUR, region)
+
+    def _quota_lane(self, region: str, asked: tuple[HourlyQuota, ...]) -> Lane[Heard]:
+        reader = self.door.reader
+
+        def lane(hand_over: Callable[[Heard], None]) -> None:
+            hand_over(Quotas(asked))  # so that an interruption leaves them named, though not read
+            hand_over(
+                Quotas(
+                    hourly_quotas(
+                        lambda: reader("service-quotas", region), lambda: reader("ec2", region), asked
+                    )
+                )
+            )
+
+        return lane
 
     def _least_s(self) -> float:
         """The least time that the sweep takes, with what the buckets hold now."""
@@ -210,6 +251,13 @@ class _Survey:
         """Every type that would do, the one liked best first."""
         return tuple(kind.instance_type for kind in self.need.types)
 
+    def _priced(self) -> dict[str, Target]:
+        """Every type of every part with what runs in it, those of the planned part first."""
+        beside = {kind.instance_type: part.target for part in self.need.beside for kind in part.types}
+        return dict.fromkeys(self._types(), self.need.target) | {
+            kind: target for kind, target in beside.items() if kind not in self._types()
+        }
+
     def _of(self, kind: str, rates: Iterable[HourlyRate]) -> tuple[HourlyRate, ...]:
         """The rates with the name of their type, which the one liked best does without."""
         name = "" if kind == self.need.instance_type else kind
@@ -231,10 +279,10 @@ class _Survey:
 
         def lane(hand_over: Callable[[Heard], None]) -> None:
             pricing, today = door.reader("pricing", HOME), now.date()
-            for kind in self._types():
+            for kind, target in self._priced().items():
                 bare = kind.removeprefix("ml.")
                 hourly, fees = on_demand_rates(pricing, bare, need.platform, door.regions, today)
-                managed = sagemaker_rates(pricing, kind, need.target, door.regions, today)
+                managed = sagemaker_rates(pricing, kind, target, door.regions, today)
                 named = tuple(replace(fee, instance_type=kind) for fee in fees)
                 hand_over(Rates(self._of(kind, (*hourly, *managed)), named))
 
@@ -247,6 +295,10 @@ class _Survey:
             self.rates += [self._with_origin(rate) for rate in heard.hourly]
             self.fees += heard.fees
             self.notes += heard.notes
+        elif isinstance(heard, Quotas):
+            again = {(q.way, q.region, q.instance_type) for q in heard.found}
+            kept = [q for q in self.quotas if (q.way, q.region, q.instance_type) not in again]
+            self.quotas = [*kept, *heard.found]
         elif isinstance(heard, OwnedAnswer):
             self.owned.append(heard)
         else:
@@ -326,4 +378,5 @@ class _Survey:
             account=identity.account,
             rehearsal=identity.rehearsal.url if identity.rehearsal else None,
             notes=self.notes,
+            quotas=self.quotas,
         )
