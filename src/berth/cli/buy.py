@@ -55,6 +55,10 @@ def buy(
         bool,
         typer.Option("--accept-other", help="NAME#best: a missing piece may be the next best that fits."),
     ] = False,
+    unconfirmed: Annotated[
+        bool,
+        typer.Option("--unconfirmed", help="NAME#best: also where no search confirms the sum of pieces."),
+    ] = False,
     profile: Profile = None,
     buyer_profile: BuyerProfile = None,
     as_json: Json = False,
@@ -76,7 +80,9 @@ def buy(
         if mix:
             from berth.cli.buy_pieces import Asked, buy_pieces, say_pieces
 
-            said = Asked(cap, yes=yes, again=again, sequence=asked, accept_other=accept_other)
+            said = Asked(
+                cap, yes=yes, again=again, sequence=asked, accept_other=accept_other, unconfirmed=unconfirmed
+            )
             say_pieces(at, buy_pieces(at, plan, said, wait=wait), wait=wait)
             return ExitCode.DONE
         purchase = buy_choice(at, plan, number, cap=cap, yes=yes, again=again, asked=asked, wait=wait)

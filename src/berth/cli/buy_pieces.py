@@ -31,6 +31,7 @@ class Asked:
     again: bool = False
     sequence: int | None = None
     accept_other: bool = False
+    unconfirmed: bool = False
 
 
 def buy_pieces(at: Counter, plan: Plan, asked: Asked, *, wait: bool = False) -> Bought:
@@ -42,12 +43,13 @@ def buy_pieces(at: Counter, plan: Plan, asked: Asked, *, wait: bool = False) -> 
     from berth.orders.spending_gate import NotApproved
 
     _check_here(at, plan)
-    mix = mix_of(plan)
+    mix = mix_of(plan, parts_of(at, plan))
     wanted = wanted_of(at, plan, mix, asked)
     desk = replace(at.desk(mix.offers[0]), gate=at.gate)
 
     def agree(queue: Sequence[Ranked], found: Survey, total: Money) -> None:
-        _agree(at, mix, queue, found, total, yes=asked.yes)
+        show_pieces(at, mix, queue, found, total)
+        _decide(at, asked, found, queue)
 
     def once() -> Bought:
         try:
@@ -144,6 +146,26 @@ def say_pieces(at: Counter, bought: Bought, *, wait: bool = False) -> None:
     at.output.answer("\n".join(whole_lines(bought.whole, orders, at.door.clock.now())))
 
 
+def parts_of(at: Counter, plan: Plan) -> tuple[Plan, ...]:
+    """The plans of the further parts that are held ahead. Raises BerthError for one that was not planned."""
+    from berth.planner.plan import Plan
+
+    found = []
+    for part in plan.need.beside:
+        if not part.reserve:
+            continue
+        document = at.journal.recall_plan(at.account, plan.need.alone(part).name)
+        if document is None:
+            raise BerthError(
+                ExitCode.BAD_REQUEST,
+                f"the part {part.name} of {plan.need.name} is held ahead too, and was not planned",
+                f"berth plan FILE --part {part.name}, then buy all parts",
+            )
+        found.append(Plan.from_json(document))
+        _check_here(at, found[-1])
+    return tuple(found)
+
+
 def _check_here(at: Counter, plan: Plan) -> None:
     from berth.orders.guard import check_world
 
@@ -151,17 +173,30 @@ def _check_here(at: Counter, plan: Plan) -> None:
     check_world(plan, account=at.account, rehearsal=rehearsal.url if rehearsal else None)
 
 
-def _agree(at: Counter, mix: Mix, queue: Sequence[Ranked], found: Survey, total: Money, *, yes: bool) -> None:
-    """Show all pieces as they are now, and ask once for all of them."""
+def show_pieces(at: Counter, mix: Mix, queue: Sequence[Ranked], found: Survey, total: Money) -> None:
+    """Show all pieces as they are now, in the order of buying, and what is left for the day."""
     from berth.orders.pieces.whole import total_of
     from berth.orders.pieces.wording import day_lines, question_lines
 
     missing = total_of([ranked.piece for ranked in queue])
-    at.output.talk(
-        "\n".join([*question_lines(queue, total, missing, found.unconfirmed), *day_lines(mix.on_the_day)])
-    )
-    if yes:
+    cares = (*mix.cares, *found.unconfirmed)
+    at.output.talk("\n".join([*question_lines(queue, total, missing, cares), *day_lines(mix.on_the_day)]))
+    for sentence in mix.beside:
+        at.output.talk(f"  on the day {sentence}")
+
+
+def _decide(at: Counter, asked: Asked, found: Survey, queue: Sequence[Ranked]) -> None:
+    """Ask once for all pieces. Raises BerthError for a no, and where `--yes` says nothing of a doubt."""
+    from berth.orders.pieces.whole import total_of
+
+    if asked.yes and found.unconfirmed and not asked.unconfirmed:
+        raise BerthError(
+            ExitCode.DECISION_NEEDED,
+            f"{found.unconfirmed[0]}; so the first may be paid and the next be gone: nothing was bought",
+            "--unconfirmed takes that risk",
+        )
+    if asked.yes:
         return
     at.output.talk(f"  account  {at.door.identity.account_shown}, {at.door.identity.role}")
-    if not at.output.ask(f"Buy all {len(queue)} for {missing}?"):
+    if not at.output.ask(f"Buy all {len(queue)} for {total_of([one.piece for one in queue])}?"):
         raise BerthError(ExitCode.DECISION_NEEDED, "not confirmed: nothing was bought")

@@ -9,6 +9,7 @@ from berth.orders.guard import check_count, check_target
 from berth.orders.order import IN_DOUBT, Order, OrderState
 from berth.orders.pieces.whole import Whole
 from berth.planner.best.combination import Piece as Mixed
+from berth.planner.need_words import beside_text
 from berth.planner.offers import Offer
 from berth.planner.plan import Plan
 from berth.terms.outcomes import BerthError, ExitCode
@@ -16,29 +17,73 @@ from berth.terms.outcomes import BerthError, ExitCode
 
 @dataclass(frozen=True, slots=True)
 class Mix:
-    """What to buy, and what is paid by the hour on the day: that is told and never bought."""
+    """What to buy, and what is paid by the hour on the day: that is told and never bought.
+
+    `beside` are the parts that are not held ahead, each in a sentence; `cares` what to mind.
+    """
 
     offers: tuple[Offer, ...]
     on_the_day: tuple[Mixed, ...] = ()
+    beside: tuple[str, ...] = ()
+    cares: tuple[str, ...] = ()
 
 
-def mix_of(plan: Plan) -> Mix:
-    """The offers of the plan's best combination. Raises BerthError where it has none that can be bought."""
+def mix_of(plan: Plan, parts: Sequence[Plan] = ()) -> Mix:
+    """What a need's best combination asks to be bought, with all further parts that are held ahead.
+
+    `parts` are the plans of those parts. Of a plan without a combination its first choice is a piece; of a
+    part's choices the first that is where the planned part is, else the first. Raises BerthError where that
+    is not several pieces.
+    """
+    offers, day = _pieces_of(plan, ())
+    zones = offers[0].zones if offers else ()
+    cares = []
+    for part in parts:
+        found, more = _pieces_of(part, zones)
+        if not found:
+            raise _nothing(part)
+        strange = sorted({zone for offer in found for zone in offer.zones} - set(zones))
+        if strange and zones:
+            cares.append(f"{part.need.part_name} is in {', '.join(strange)}, not in {', '.join(zones)}")
+        offers, day = (*offers, *found), (*day, *more)
+    if len(offers) < 2:
+        raise _nothing(plan) if not offers else _single(plan)
+    beside = tuple(beside_text(part, zones, plan.need.name) for part in plan.need.beside if not part.reserve)
+    return Mix(offers, day, beside, tuple(cares))
+
+
+def _pieces_of(plan: Plan, zones: Sequence[str]) -> tuple[tuple[Offer, ...], tuple[Mixed, ...]]:
+    """The offers of the best combination, or the first choice, in `zones` where there is one there."""
     best = plan.combination.best if plan.combination is not None else None
-    if best is None:
-        trouble = f" ({plan.combination.trouble})" if plan.combination and plan.combination.trouble else ""
-        raise BerthError(
-            ExitCode.BAD_REQUEST,
-            f"the plan of {plan.need.name} has no combination to buy{trouble}",
-            f"berth buy {plan.need.handle(1)} buys one choice",
-        )
-    offers = tuple(_offer(plan, piece) for piece in best.pieces if piece.promised)
-    if not offers:
-        raise BerthError(ExitCode.BAD_REQUEST, "all of the combination is paid by the hour: nothing to buy")
+    if best is not None:
+        offers = tuple(_offer(plan, piece) for piece in best.pieces if piece.promised)
+        day = tuple(piece for piece in best.pieces if not piece.promised)
+    else:
+        priced = [choice.offer for choice in plan.choices if choice.cost.fee is not None]
+        near = [offer for offer in priced if zones and set(offer.zones) <= set(zones)]
+        offers, day = tuple((near or priced)[:1]), ()
     for offer in offers:
         check_target(plan, offer)
         check_count(offer)
-    return Mix(offers, tuple(piece for piece in best.pieces if not piece.promised))
+    return offers, day
+
+
+def _nothing(plan: Plan) -> BerthError:
+    trouble = plan.combination.trouble if plan.combination is not None else ""
+    return BerthError(
+        ExitCode.BAD_REQUEST,
+        f"the plan of {plan.need.name} has nothing that can be bought ahead"
+        f"{f' ({trouble})' if trouble else ''}",
+        "berth plan the need again",
+    )
+
+
+def _single(plan: Plan) -> BerthError:
+    return BerthError(
+        ExitCode.BAD_REQUEST,
+        f"the plan of {plan.need.name} has no combination: one purchase covers what is bought ahead",
+        f"berth buy {plan.need.handle(1)}",
+    )
 
 
 def _offer(plan: Plan, piece: Mixed) -> Offer:
