@@ -135,7 +135,7 @@ def test_what_could_not_be_asked_is_not_called_sold_out(
     finally:
         here.clear_faults()
     assert ended == code
-    assert f"INCOMPLETE, 0 of 1 regions searched: us-east-1 {said}" in " ".join(out.split())
+    assert f"INCOMPLETE, 0 of 1 region searched: us-east-1 {said}" in " ".join(out.split())
     assert "sale" not in out
     assert err.splitlines()[-1] == "nothing was spent"
 

@@ -93,8 +93,9 @@ def _need_lines(plan: Plan) -> list[str]:
 
 
 def _regions(plan: Plan) -> str:
-    """`regions`, or `places` where a Region was asked more than one question."""
-    return "regions" if len({a.region for a in plan.answers}) == len(plan.answers) else "places"
+    """`regions`, or `places` where a Region was asked more than one question; of one, the singular."""
+    noun = "region" if len({a.region for a in plan.answers}) == len(plan.answers) else "place"
+    return noun if len(plan.answers) == 1 else f"{noun}s"
 
 
 def _beside_lines(plan: Plan) -> list[str]:
@@ -263,6 +264,8 @@ def _nothing_lines(plan: Plan) -> list[str]:
     elif seen:
         alone = "ALONE" if plan.mix else "NONE"
         lines = hung(f"{_offers(seen)} seen, none fits{' by itself' if plan.mix else ''}", alone)
+    elif plan.answers and all(a.outcome is PlaceOutcome.NOT_ASKED for a in plan.answers):
+        lines = hung("no place was asked: what is on sale is not known", "NONE")
     elif unanswered(plan):
         lines = hung("no offer was seen, but not every place answered: ask again", "NONE")
     elif plan.answers:
