@@ -43,7 +43,9 @@ def _length(first: Offer, second: Offer) -> str:
 
 def _total(first: OfferCost, second: OfferCost) -> str:
     """Totals in two currencies are not compared, nor one that is not known."""
-    if first.total is None or second.total is None or first.total.currency != second.total.currency:
+    if first.total is None or second.total is None:
+        return "at a price that is not known"
+    if first.total.currency != second.total.currency:
         return "at a price that cannot be compared"
     if first.total == second.total:
         return "for the same money"

@@ -82,21 +82,26 @@ def renewal_text(renewal: Renewal, now: datetime) -> str:
 
 
 def _table(renewal: Renewal) -> Iterator[str]:
-    yield f"   {'HOW':<7}{'ZONE ID':<11}{'FROM':<18}{'UNTIL':<18}{'GAP':<9}{'FEE':>14}"
+    yield f"   {'HOW':<7}{'ZONE ID':<15}{'FROM':<19}{'UNTIL':<14}{'GAP':<8}{'FEE':>14}"
     means = {way.means for way in renewal.ways}
     for number, way in enumerate(renewal.ways[:MOST_ROWS], start=1):
         fee = f"{way.fee.amount:,.2f} {way.fee.currency}" if way.fee else "unknown"
         gap = spoken(way.gap) if way.gap else "none"
         mark = str(number) if way.can_be_bought else "-"
         yield (
-            f"{mark:<3}{way.means:<7}{', '.join(way.zones)[:10]:<11}{way.window.start:%Y-%m-%d %H:%MZ}  "
-            f"{way.window.end:%Y-%m-%d %H:%MZ}  {gap:<9}{fee:>14}"
+            f"{mark:<3}{way.means:<7}{_zone(way):<15}{way.window.start:%Y-%m-%d %H:%MZ}  "
+            f"{way.window.end:%m-%d %H:%MZ}  {gap:<8}{fee:>14}"
         )
     if len(renewal.ways) > MOST_ROWS:
         yield f"   and {len(renewal.ways) - MOST_ROWS} more, in --json"
     for one, what in ((Means.EXTEND, "no extension of that length"), (Means.NEW, "nothing new about then")):
         if one not in means:
             yield f"-  {one:<7}{what} is on sale now"
+
+
+def _zone(way: WayOn) -> str:
+    more = f" +{len(way.zones) - 1}" if len(way.zones) > 1 else ""
+    return f"{way.zones[0]}{more}" if way.zones else "unknown"
 
 
 def _proposal(renewal: Renewal) -> Iterator[str]:
