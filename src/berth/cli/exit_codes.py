@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from berth.terms.outcomes import NOTHING_SPENT, BerthError, ExitCode, Spending, Spent
 
-__all__ = ["MEANINGS", "NOTHING_SPENT", "BerthError", "ExitCode", "Spending", "Spent", "table"]
+__all__ = ["MEANINGS", "NEXT_STEPS", "NOTHING_SPENT", "BerthError", "ExitCode", "Spending", "Spent", "table"]
 
 MEANINGS: dict[ExitCode, str] = {
     ExitCode.DONE: "done",
@@ -23,6 +23,25 @@ MEANINGS: dict[ExitCode, str] = {
     ExitCode.OUTCOME_UNKNOWN: "outcome unknown: do not buy by hand, run `berth show`",
     ExitCode.INTERRUPTED: "interrupted",
 }
+
+NEXT_STEPS: dict[ExitCode, str] = {
+    ExitCode.DONE: "nothing",
+    ExitCode.INTERNAL_ERROR: "mend what is named, and run it again; it looks before it pays",
+    ExitCode.USAGE: "berth VERB --help",
+    ExitCode.NO_CAPACITY: "berth plan the need again: later, elsewhere, or with another type",
+    ExitCode.QUOTA: "berth doctor NEED names the quota and how to ask for more",
+    ExitCode.THROTTLED: "run it again in a minute",
+    ExitCode.CREDENTIALS: "berth doctor NEED says what lacks; --profile, --buyer-profile take other logins",
+    ExitCode.INCOMPLETE: "run it again; what did not answer may answer then",
+    ExitCode.DECISION_NEEDED: "decide, and run it again with what was decided",
+    ExitCode.BAD_REQUEST: "change what is named, and run it again",
+    ExitCode.BOUGHT_NOT_LAUNCHED: "berth show the order, then run it again",
+    ExitCode.CLEANED_STILL_PAID: "nothing: it ends by itself",
+    ExitCode.SOMETHING_LEFT: "berth leave",
+    ExitCode.OUTCOME_UNKNOWN: "berth show the order with --wait",
+    ExitCode.INTERRUPTED: "run it again; it looks before it does anything",
+}
+"""What to do after a failure that says nothing of its own about that."""
 
 
 def table() -> str:

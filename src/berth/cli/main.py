@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import io
+import json
 import os
 import sys
 import traceback
@@ -15,7 +17,7 @@ import typer
 
 from berth import __version__
 from berth.cli.exit_codes import table
-from berth.cli.output import failure_lines, spending_so_far
+from berth.cli.output import failure_json, failure_lines, folded, spending_so_far
 from berth.terms.outcomes import BerthError, ExitCode, Spending, Spent
 from berth.terms.settings import SettingsError
 
@@ -100,6 +102,9 @@ def _open_streams() -> None:
         if getattr(sys, name) is None:
             os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free: this one
             setattr(sys, name, os.fdopen(number, "w" if number else "r", encoding="utf-8", closefd=False))
+    # A letter that the terminal or file cannot hold is no reason to end half-way.
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="replace")
 
 
 def _let_go_of_streams() -> None:
@@ -115,6 +120,8 @@ def run(argv: Sequence[str]) -> int:
     """Run the command line `argv` (without the program's name); the exit code. Never raises for a failure."""
     debug = "--debug" in argv
     spending_so_far.now = Spending.nothing()
+    # Where no document is wanted none is owed.
+    spending_so_far.documented = "--json" not in argv
     try:
         result = app([a for a in argv if a != "--debug"], prog_name="berth", standalone_mode=False)
     except BerthError as error:
@@ -136,10 +143,17 @@ def run(argv: Sequence[str]) -> int:
 def _failed(error: BerthError) -> int:
     spent = error.spent if error.spent.spent is not Spent.NOTHING else spending_so_far.now
     with contextlib.suppress(OSError):  # nobody can be told; the exit code still says what it was
-        sys.stderr.write("\n".join(failure_lines(error, spent)) + "\n")
+        lines = failure_lines(error, spent)
+        sys.stderr.write("\n".join(map(folded, lines) if sys.stderr.isatty() else lines) + "\n")
         sys.stderr.flush()
     unknown = spent.spent is Spent.NOT_KNOWN and error.exit_code is ExitCode.INTERNAL_ERROR
-    return ExitCode.OUTCOME_UNKNOWN if unknown else error.exit_code
+    code = ExitCode.OUTCOME_UNKNOWN if unknown else error.exit_code
+    if not spending_so_far.documented:
+        spending_so_far.documented = True
+        with contextlib.suppress(OSError):
+            sys.stdout.write(json.dumps(failure_json(error, spent, code), indent=2) + "\n")
+            sys.stdout.flush()
+    return code
 
 
 def _usage(problem: Exception) -> int:

@@ -12,14 +12,15 @@ import textwrap
 from collections.abc import Mapping
 from typing import Any, TextIO
 
-from berth.terms.outcomes import NOTHING_SPENT, BerthError, ExitCode, Spending
+from berth.cli.exit_codes import NEXT_STEPS
+from berth.terms.outcomes import NOTHING_SPENT, BerthError, ExitCode, Spending, Spent
 from berth.terms.text import plain
 
 WIDTH = 80
 
 
 class SpendingSoFar:
-    """What the running command is known to have spent.
+    """What the running command is known to have spent, and whether it has given its JSON document.
 
     A verb that pays sets `now` before the paid call (to not known) and after it (to paid, or back to
     nothing), so that even a fault or Ctrl-C in between ends with the right line.
@@ -27,6 +28,7 @@ class SpendingSoFar:
 
     def __init__(self) -> None:
         self.now: Spending = NOTHING_SPENT
+        self.documented = False
 
 
 class Output:
@@ -58,7 +60,9 @@ class Output:
     def document(self, value: Mapping[str, Any]) -> None:
         """Print the JSON answer, if JSON was asked for."""
         if self.as_json:
-            self._answer(json.dumps(value, indent=2, ensure_ascii=False))
+            spending_so_far.documented = True
+            whole = (self._stdout.encoding or "utf-8").lower().replace("-", "") == "utf8"
+            self._answer(json.dumps(value, indent=2, ensure_ascii=not whole))
 
     def _answer(self, text: str) -> None:
         """Write to stdout. Raises BerthError when that takes no more: a full disk, a reader that has gone."""
@@ -76,7 +80,7 @@ class Output:
         stop half-way for want of a listener.
         """
         with contextlib.suppress(OSError):
-            _write(self._stderr, "\n".join(_folded(line) for line in text.splitlines()))
+            _write(self._stderr, "\n".join(folded(line) for line in text.splitlines()))
 
     def talks_to_terminal(self) -> bool:
         """Whether what is told is seen on a terminal that can write over its last line."""
@@ -133,7 +137,8 @@ def _write(stream: TextIO, text: str) -> None:
     stream.flush()
 
 
-def _folded(line: str) -> str:
+def folded(line: str) -> str:
+    """The line at 80 columns; addresses and paths stay whole."""
     return textwrap.fill(line, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
 
@@ -143,7 +148,25 @@ spending_so_far = SpendingSoFar()
 def failure_lines(error: BerthError, spent: Spending) -> list[str]:
     """The lines that end a failed command: what, what next, and what is known about money (always last)."""
     first, *more = [plain(line, 2000) for line in error.message.splitlines() or [""]]
-    lines = [f"error: {first}", *more]
-    if error.next_step:
-        lines.append(f"next: {plain(error.next_step, 1000)}")
-    return [*lines, plain(spent.line())]
+    return [f"error: {first}", *more, f"next: {next_of(error, spent)}", plain(spent.line())]
+
+
+def next_of(error: BerthError, spent: Spending) -> str:
+    """What to do after a failure: what it says itself, else what its exit code asks for."""
+    if spent.spent is Spent.NOT_KNOWN and not error.next_step:
+        return plain(f"berth show {spent.order} --wait")
+    return plain(error.next_step or NEXT_STEPS[error.exit_code], 1000)
+
+
+def failure_json(error: BerthError, spent: Spending, exit_code: int) -> dict[str, Any]:
+    """The document of schema `berth.failure/1`: the JSON answer of a command that failed without another."""
+    amount = None
+    if spent.amount is not None:
+        amount = {"amount": f"{spent.amount.amount:f}", "currency": spent.amount.currency}
+    return {
+        "schema": "berth.failure/1",
+        "exit_code": int(exit_code),
+        "error": "\n".join(plain(line, 2000) for line in error.message.splitlines()),
+        "next": next_of(error, spent),
+        "money": {"spent": spent.spent.value, "amount": amount, "order": plain(spent.order) or None},
+    }

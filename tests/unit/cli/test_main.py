@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from berth.cli import main as command_line
-from berth.cli.exit_codes import MEANINGS, table
+from berth.cli.exit_codes import MEANINGS, NEXT_STEPS, table
 from berth.cli.output import Output, failure_lines, spending_so_far
 from berth.terms.money import Money
 from berth.terms.outcomes import BerthError, ExitCode, Spending
@@ -57,6 +57,67 @@ def test_every_failure_ends_with_what_is_known_about_money(
     said = capsys.readouterr()
     assert said.out == ""
     assert said.err.splitlines() == ["error: too much", "next: ask for more", line]
+
+
+@pytest.mark.parametrize(("spent", "line"), LAST_LINES.values(), ids=LAST_LINES)
+def test_a_failure_is_one_document_too(
+    spent: Spending, line: str, failing: Callable[[BaseException], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With --json stdout holds `berth.failure/1`; stderr says the same as ever."""
+    failing(BerthError(ExitCode.QUOTA, "too much\nof it", "ask for more", spent))
+    assert command_line.run(["buy", "eval#1", "--json"]) == ExitCode.QUOTA
+    said = capsys.readouterr()
+    document = json.loads(said.out)
+    assert (document["schema"], document["exit_code"]) == ("berth.failure/1", 11)
+    assert (document["error"], document["next"]) == ("too much\nof it", "ask for more")
+    assert document["money"]["spent"] == spent.spent.value
+    paid = spent.amount and {"amount": "228.77", "currency": "USD"}
+    assert document["money"]["amount"] == paid
+    assert said.err.splitlines()[-1] == line
+
+
+def test_a_document_that_was_given_is_followed_by_no_second(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A verb that answers and fails has said it: one document and nothing else."""
+
+    def answers_and_fails(*_: object, **__: object) -> None:
+        Output(as_json=True).document({"schema": "berth.leave/1"})
+        raise BerthError(ExitCode.SOMETHING_LEFT, "something runs")
+
+    monkeypatch.setattr(command_line, "app", answers_and_fails)
+    assert command_line.run(["leave", "--json"]) == ExitCode.SOMETHING_LEFT
+    assert json.loads(capsys.readouterr().out) == {"schema": "berth.leave/1"}
+    assert command_line.run(["leave"]) == ExitCode.SOMETHING_LEFT
+
+
+@pytest.mark.parametrize("code", [code for code in ExitCode if code is not ExitCode.DONE])
+def test_every_failure_says_what_to_do(code: ExitCode) -> None:
+    """Where it has no step of its own, its exit code has one; in doubt it is to look."""
+    said = failure_lines(BerthError(code, "so it is"), Spending.nothing())
+    assert said[1] == f"next: {NEXT_STEPS[code]}"
+    assert failure_lines(BerthError(code, "so it is"), LAST_LINES["not known"][0])[1] == (
+        "next: berth show eval-1 --wait"
+    )
+
+
+def test_letters_that_a_terminal_cannot_hold_end_nothing(tmp_path: Path) -> None:
+    """Text with a question mark instead, JSON with its escapes; exit code and answer are the same."""
+    program = (
+        "import sys; from berth.cli import main as m; from berth.cli.output import Output\n"
+        "def app(*_, **__):\n"
+        "    Output().answer('\\u2581\\ud800')\n"
+        "    Output(as_json=True).document({'name': '\\u2581'})\n"
+        "m.app = app; m.main(['show'])"
+    )
+    environ = {**os.environ, "PYTHONIOENCODING": "latin-1"}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environ, capture_output=True, check=False, cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    first, rest = done.stdout.split(b"\n", 1)
+    assert first == b"??"
+    assert json.loads(rest) == {"name": "\u2581"}
 
 
 ENDS = [
