@@ -85,6 +85,7 @@ def each_piece(at: Counter, whole: Whole, act: Act) -> int:
     """
     from berth.cli.accounts import beside
     from berth.orders.order import OrderState
+    from berth.orders.pieces.whole import spending_of
 
     _, orders = settled_pieces(at, whole)
     bought = [order for order in orders.values() if order.state is OrderState.BOUGHT]
@@ -98,7 +99,8 @@ def each_piece(at: Counter, whole: Whole, act: Act) -> int:
             failed.append(problem)
     if failed:
         worst = max(failed, key=lambda problem: problem.exit_code)
-        raise BerthError(worst.exit_code, worst.message, worst.next_step, worst.spent)
+        spent = spending_of(whole.key, list(orders.values()))
+        raise BerthError(worst.exit_code, worst.message, worst.next_step, spent)
     return code
 
 
