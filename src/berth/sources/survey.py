@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -169,7 +169,7 @@ class _Survey:
         return [*lanes, self._price_lane(now)]
 
     def _questions(self, now: datetime) -> tuple[Query, ...]:
-        """What the parts ask that are held ahead, each as it prefers it; a question of two parts comes once."""
+        """What the parts ask that are held ahead, each as it prefers it; a question of two comes once."""
         found: tuple[Query, ...] = ()
         for need in self._parts():
             fitting = {v.way for v in verdicts(need, now) if v.fits}

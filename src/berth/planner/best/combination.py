@@ -8,6 +8,7 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
+from berth.planner.best.quota_needs import QuotaNeed
 from berth.planner.offers import money_from_json, money_json
 from berth.terms.instants import iso, parse_instant
 from berth.terms.money import Money
@@ -234,13 +235,34 @@ class NeededChange:
 
 
 @dataclass(frozen=True, slots=True)
+class IfQuota:
+    """A mix that costs less, if the quotas of what is paid by the hour allow what it `needs`: they were not
+    read, or are known to allow less.
+    """
+
+    mix: Mix
+    needs: tuple[QuotaNeed, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {"mix": self.mix.to_json(), "needs": [need.to_json() for need in self.needs]}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> IfQuota:
+        """What `to_json` wrote."""
+        return cls(Mix.from_json(value["mix"]), tuple(QuotaNeed.from_json(n) for n in value["needs"]))
+
+
+@dataclass(frozen=True, slots=True)
 class Combination:
     """The best combination of what was seen for one acceptable type.
 
     `best` None: nothing fits, and `changes` says what would have to change. `settled`: that nothing fits is
     proven. `refused` says of each offer or rate that was not compared why. `left_out` names parts of the
     need for which nothing was seen, so that they are not in it. `trouble` says why there is no combination
-    at all: the optimiser is not installed.
+    at all: the optimiser is not installed. `if_quota` is a mix that would cost less if quotas allowed it;
+    `quotas` what the best takes of those that bound its hours. `by_the_hour` is what nothing but hours would
+    cost where that is less than the best: then the best is of what is promised.
     """
 
     instance_type: str
@@ -252,6 +274,9 @@ class Combination:
     refused: tuple[tuple[str, str], ...] = ()
     left_out: tuple[str, ...] = ()
     trouble: str = ""
+    if_quota: IfQuota | None = None
+    quotas: tuple[QuotaNeed, ...] = ()
+    by_the_hour: Money | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -265,6 +290,9 @@ class Combination:
             "refused": [{"id": name, "reason": reason} for name, reason in self.refused],
             "left_out": list(self.left_out),
             "trouble": self.trouble,
+            "if_quota": self.if_quota.to_json() if self.if_quota else None,
+            "quotas": [q.to_json() for q in self.quotas],
+            "by_the_hour": money_json(self.by_the_hour),
         }
 
     @classmethod
@@ -280,6 +308,9 @@ class Combination:
             tuple((r["id"], r["reason"]) for r in value["refused"]),
             tuple(value["left_out"]),
             value["trouble"],
+            IfQuota.from_json(value["if_quota"]) if value.get("if_quota") else None,
+            tuple(QuotaNeed.from_json(q) for q in value.get("quotas", ())),
+            money_from_json(value.get("by_the_hour")),
         )
 
 

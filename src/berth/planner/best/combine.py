@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 from fractions import Fraction
@@ -11,11 +12,13 @@ from berth.facts.instance_types import instance_type
 from berth.planner.best.answer import Answer, Outcome, money
 from berth.planner.best.changes import Change, changes
 from berth.planner.best.changes import Kind as ChangeKind
-from berth.planner.best.combination import Combination, Evidence, Mix, NeededChange, OtherMix, Piece
+from berth.planner.best.combination import Combination, Evidence, IfQuota, Mix, NeededChange, OtherMix, Piece
 from berth.planner.best.from_need import Case, Seen, cases_of
-from berth.planner.best.others import Other, others
+from berth.planner.best.others import LIGHT, Other, others
+from berth.planner.best.quota_needs import quota_needs
 from berth.planner.best.reckon import Bought, Metered
 from berth.planner.best.solve import Limits, NoOptimiser, best_of
+from berth.planner.best.supply import Supply
 from berth.planner.need import Need
 from berth.planner.offers import Offer
 from berth.terms.durations import spoken
@@ -39,24 +42,75 @@ def combine(
     holds only the reason: the caller ranks single offers and says so.
     """
     cases = cases_of(need, seen, now)
-    if not cases:
+    supposed = () if seen.suppose else cases_of(need, replace(seen, suppose=True), now)
+    if not cases and not supposed:
         return None
     try:
-        solved = [(case, best_of(case.wish, case.supply, limits)) for case in cases]
+        found = _found(cases, seen, numbers, limits)
+        return _with_quotas(found, supposed, seen, numbers)
     except NoOptimiser as missing:
         return Combination(need.instance_type, None, None, trouble=str(missing))
+
+
+def _found(cases: Sequence[Case], seen: Seen, numbers: Numbers, limits: Limits) -> Combination | None:
+    """The combination of the type with the least total; None where there is no case."""
+    solved = [(case, best_of(case.wish, case.supply, limits)) for case in cases]
+    if not solved:
+        return None
     case, outcome = min(solved, key=_least)
-    return _combination(case, outcome, numbers)
+    hours = outcome.answer
+    if hours is None or hours.bought:
+        return _combination(case, outcome, seen, numbers)
+    # Hours alone are told among the ways; a combination says what can be had with a promise.
+    promised = replace(case, supply=_reserved(case))
+    told = _combination(promised, best_of(promised.wish, promised.supply, limits), seen, numbers)
+    return replace(told, by_the_hour=hours.total)
 
 
-def _least(solved: tuple[Case, Outcome]) -> tuple[bool, str, Fraction]:
-    """Types with an answer first; what is in one currency by cost."""
+def _reserved(case: Case) -> Supply:
+    """The supply without hours of what must be held ahead; a head that need not be keeps its own."""
+    held = case.wish.parts[0].instance_type
+    return replace(case.supply, meters=tuple(m for m in case.supply.meters if m.instance_type != held))
+
+
+def _with_quotas(
+    found: Combination | None, supposed: Sequence[Case], seen: Seen, numbers: Numbers
+) -> Combination | None:
+    """With the mix that would cost less if no quota stood in its way, where there is one with a purchase."""
+    solved = [(case, best_of(case.wish, case.supply, LIGHT)) for case in supposed if _unsure(case)]
+    fitting = [(case, outcome) for case, outcome in solved if outcome.answer and outcome.answer.bought]
+    if not fitting:
+        return found
+    case, outcome = min(fitting, key=_least)
+    answer = outcome.answer
+    assert answer is not None
+    needs = tuple(n for n in quota_needs(answer.metered, seen.quotas) if not n.allowed)
+    mix = _mix(answer, case, numbers)
+    if not needs or (found is not None and found.best is not None and not _is_less(mix, found.best)):
+        return found
+    base = found or Combination(case.wish.parts[0].instance_type, None, None)
+    return replace(base, if_quota=IfQuota(mix, needs))
+
+
+def _unsure(case: Case) -> bool:
+    """Whether some quota could stand in the way."""
+    most = sum(max(step.least for step in part.steps) for part in case.wish.parts)
+    return any(meter.limit is None or meter.limit < most for meter in case.supply.meters)
+
+
+def _is_less(one: Mix, other: Mix) -> bool:
+    return one.total.currency == other.total.currency and one.total < other.total
+
+
+def _least(solved: tuple[Case, Outcome]) -> tuple[int, bool, str, Fraction]:
+    """Most parts first, then types with an answer; what is in one currency by cost."""
     case, outcome = solved
     answer = outcome.answer or outcome.over_budget
-    return (outcome.answer is None, case.wish.currency, answer.cost if answer else Fraction(0))
+    cost = answer.cost if answer else Fraction(0)
+    return (len(case.left_out), outcome.answer is None, case.wish.currency, cost)
 
 
-def _combination(case: Case, outcome: Outcome, numbers: Numbers) -> Combination:
+def _combination(case: Case, outcome: Outcome, seen: Seen, numbers: Numbers) -> Combination:
     best = outcome.answer
     refused = tuple((r.id, r.reason) for r in outcome.refused)
     kind = case.wish.parts[0].instance_type
@@ -79,6 +133,7 @@ def _combination(case: Case, outcome: Outcome, numbers: Numbers) -> Combination:
         others=tuple(_other(other, case, numbers) for other in found),
         refused=refused,
         left_out=case.left_out,
+        quotas=quota_needs(best.metered, seen.quotas),
     )
 
 
@@ -140,7 +195,7 @@ def _metered(metered: Metered, currency: str) -> Piece:
         region=meter.region,
         zone_id=meter.zone_id,
         offering_id=None,
-        paid=(metered.window,),
+        paid=(metered.paid,),
         usable=(metered.window,),
         count=metered.count,
         of=metered.count,

@@ -7,10 +7,10 @@ between two pieces it is a hole, which something else must cover or a gap must b
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from itertools import pairwise
+from itertools import islice, pairwise, product
 
 from berth.planner import ladder
 from berth.planner.best.supply import Candidate, Confirmed, Meter, Supply
@@ -18,11 +18,12 @@ from berth.planner.best.wish import Goal, Part, Step, Wish
 from berth.planner.cost import HourlyRate, OfferCost
 from berth.planner.fit import PAYMENT_LEAD
 from berth.planner.framework.limits import BLOCK_COUNT_MAX, BLOCK_INSTANCES_MAX, BOOKABLE_AHEAD
+from berth.planner.hourly_quotas import HourlyQuota
 from berth.planner.need import Goal as NeedGoal
 from berth.planner.need import Need
 from berth.planner.offers import Offer, reclaim_before_end
+from berth.planner.part import Level, TypeCount
 from berth.planner.part import Part as NeedPart
-from berth.planner.part import TypeCount
 from berth.terms.money import Money
 from berth.terms.ways import Target, Way
 from berth.terms.window import Window
@@ -35,6 +36,8 @@ _GOALS = {
 # What runs over several instances at once wants them in one zone: its traffic stays there.
 _IN_ONE_ZONE = {Target.INSTANCES, Target.TRAINING_JOB, Target.HYPERPOD_CLUSTER}
 
+MOST_CHOICES = 8
+"""So many choices of types of the parts beside are compared for each type of the planned part."""
 PricedOffer = tuple[Offer, OfferCost]
 MeterLimits = Mapping[tuple[Way, str, str], int]
 """By way, Region and type: how many instances may run at once (a quota). What is not in it is not known."""
@@ -58,8 +61,9 @@ class Case:
 class Seen:
     """What was seen for a need: offers with their costs, each once, and hourly rates that name their type.
 
-    `ways` may be combined; `limits` bound the ways that are paid by the hour; `blocks_owned` counts the
-    instances of blocks that the account owns. `same_zone` None: as the target wants it.
+    `ways` may be combined; `limits` bound the ways that are paid by the hour where `quotas` do not;
+    `blocks_owned` counts the instances of blocks that the account owns. `same_zone` None: as the target
+    wants it. `suppose`: what would be if no quota stood in the way of what is paid by the hour.
     """
 
     offers: Sequence[PricedOffer]
@@ -68,12 +72,58 @@ class Seen:
     limits: MeterLimits
     blocks_owned: int = 0
     same_zone: bool | None = None
+    quotas: tuple[HourlyQuota, ...] = ()
+    suppose: bool = False
 
 
 def cases_of(need: Need, seen: Seen, now: datetime) -> tuple[Case, ...]:
-    """One case for each type that would do and of which anything was seen, the type liked best first."""
-    made = (_case(_Asked(need, wanted, now), seen) for wanted in need.types)
+    """One case for each type that would do and of which anything was seen, the type liked best first; for
+    each of those one for every choice of types of the parts beside, MOST_CHOICES at most."""
+    made = (
+        _case(_Asked(need, wanted, now), beside, seen)
+        for wanted in need.types
+        for beside in islice(_choices(need, wanted, seen), MOST_CHOICES)
+    )
     return tuple(case for case in made if case.supply.candidates)
+
+
+def _choices(need: Need, wanted: TypeCount, seen: Seen) -> Iterator[tuple[_Beside, ...]]:
+    """Every choice of one type for each part beside of which anything can be had, types liked best first."""
+    options = (_options(need, part, wanted, seen) for part in need.beside)
+    return product(*(found for found in options if found))
+
+
+def _options(need: Need, part: NeedPart, wanted: TypeCount, seen: Seen) -> list[_Beside]:
+    """The types of a part of which offers were seen, or enough can be had by the hour. One type that runs two
+    kinds of target is no option: what is bought for one does not serve the other."""
+    return [
+        _Beside(part, kind)
+        for kind in part.types
+        if (kind.instance_type != wanted.instance_type or part.target is need.target)
+        and (_offered(part, kind, seen) or _by_the_hour(need, part, kind, seen))
+    ]
+
+
+def _offered(part: NeedPart, kind: TypeCount, seen: Seen) -> bool:
+    offers = (offer for offer, _ in seen.offers if offer.instance_type == kind.instance_type)
+    return part.reserve and any(part.target.value in o.targets and o.way in seen.ways for o in offers)
+
+
+def _by_the_hour(need: Need, part: NeedPart, kind: TypeCount, seen: Seen) -> bool:
+    rates = (r for r in seen.rates if r.instance_type == kind.instance_type and r.hourly is not None)
+    way = on_demand_of(part.target)
+    here = {r.region for r in rates if r.way is way and r.region in need.regions}
+    peaks = {kind.instance_type: kind.count}
+    limits = [_limit(seen, (way, region, kind.instance_type), peaks) for region in here]
+    return bool(here) and (seen.suppose or any(most is not None and most >= kind.count for most in limits))
+
+
+@dataclass(frozen=True, slots=True)
+class _Beside:
+    """A part beside the planned one, as one of its types."""
+
+    part: NeedPart
+    kind: TypeCount
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,27 +158,35 @@ class _Asked:
         return Window(self.begin, self.begin + self.need.duration - self.lost)
 
 
-def _case(asked: _Asked, seen: Seen) -> Case:
-    kind = asked.wanted.instance_type
-    offered = [o for o in seen.offers if o[0].instance_type == kind and o[0].way in seen.ways]
+def _case(asked: _Asked, beside: Sequence[_Beside], seen: Seen) -> Case:
+    targets = {asked.wanted.instance_type: asked.need.target}
+    targets |= {one.kind.instance_type: one.part.target for one in beside}
+    offered = [o for o in seen.offers if o[0].way in seen.ways and _serves(o[0], targets)]
     offers = _named(again for one in offered for again in _repeated(one, asked.wanted))
     made = (_candidate(asked, name, *priced) for name, priced in offers.items())
     candidates = tuple(candidate for candidate in made if candidate is not None)
-    beside, left_out = _beside(asked.need, seen)
-    meters = _meters(asked.need, seen, {kind, *(p.types[0].instance_type for p in beside)})
+    meters = _meters(asked, seen, beside, targets)
+    mine = tuple(c for c in candidates if c.instance_type == asked.wanted.instance_type)
     supply = Supply(
         candidates,
         tuple(meter for meter, _ in meters.values()),
-        confirmed=_beyond_a_block(candidates, asked.wanted),
+        confirmed=_beyond_a_block(mine, asked.wanted),
         most_by_way=((Way.CAPACITY_BLOCK, max(_blocks_most(asked.need) - seen.blocks_owned, 0)),),
     )
+    known = {one.part.name for one in beside}
     return Case(
         _wish(asked, beside, supply, same_zone=seen.same_zone),
         supply,
         {candidate.id: offers[candidate.id][0] for candidate in candidates},
         {name: rate for name, (_, rate) in meters.items()},
-        left_out,
+        tuple(part.name for part in asked.need.beside if part.name not in known),
     )
+
+
+def _serves(offer: Offer, targets: Mapping[str, Target]) -> bool:
+    """Whether some part may run in it: its type, for its target."""
+    target = targets.get(offer.instance_type)
+    return target is not None and target.value in offer.targets
 
 
 def _repeated(offered: PricedOffer, wanted: TypeCount) -> tuple[PricedOffer, ...]:
@@ -200,26 +258,51 @@ def _candidate(asked: _Asked, name: str, offer: Offer, cost: OfferCost) -> Candi
     )
 
 
-def _meters(need: Need, seen: Seen, kinds: set[str]) -> dict[str, tuple[Meter, HourlyRate]]:
-    """One meter for each way, place and type that has a price; of several components the need's own."""
-    allowed = {Way.SPOT} if need.interruptible else set()
-    allowed.add(Way.ON_DEMAND if need.target is Target.INSTANCES else Way.SAGEMAKER_ON_DEMAND)
+def on_demand_of(target: Target) -> Way:
+    """The way without reservation that can hold what runs."""
+    return Way.ON_DEMAND if target is Target.INSTANCES else Way.SAGEMAKER_ON_DEMAND
+
+
+def _meters(
+    asked: _Asked, seen: Seen, beside: Sequence[_Beside], targets: Mapping[str, Target]
+) -> dict[str, tuple[Meter, HourlyRate]]:
+    """One meter for each way, place and type that has a price; of several components the part's own."""
+    need = asked.need
+    peaks: dict[str, int] = {asked.wanted.instance_type: asked.wanted.count}
+    for one in beside:
+        peaks[one.kind.instance_type] = peaks.get(one.kind.instance_type, 0) + one.kind.count
     made: dict[str, tuple[Meter, HourlyRate]] = {}
     for rate in seen.rates:
-        if rate.hourly is None or rate.way not in allowed or rate.instance_type not in kinds:
+        kind = rate.instance_type
+        if rate.hourly is None or kind not in targets or rate.region not in need.regions:
             continue
-        if rate.region not in need.regions:
+        if rate.way is not on_demand_of(targets[kind]) and not (rate.way is Way.SPOT and need.interruptible):
             continue
-        name = f"{rate.way.value}/{rate.zone_id or rate.region}/{rate.instance_type}"
-        limit = seen.limits.get((rate.way, rate.region, rate.instance_type))
-        made.setdefault(
-            name,
-            (
-                Meter(name, rate.way, rate.instance_type, rate.region, rate.zone_id, rate.hourly, limit),
-                rate,
-            ),
+        name = f"{rate.way.value}/{rate.zone_id or rate.region}/{kind}"
+        limit = _limit(seen, (rate.way, rate.region, kind), peaks)
+        meter = Meter(
+            name, rate.way, kind, rate.region, rate.zone_id, rate.hourly, limit, unlimited=seen.suppose
         )
+        made.setdefault(name, (meter, rate))
     return made
+
+
+def _limit(seen: Seen, key: tuple[Way, str, str], peaks: Mapping[str, int]) -> int | None:
+    """How many instances of a type may run at once; None: not known.
+
+    Of a quota that other types of the need count against too, their peaks are kept free: that is never too
+    much, though it may be too little.
+    """
+    quotas = {(q.way, q.region, q.instance_type): q for q in seen.quotas}
+    quota = quotas.get(key)
+    if quota is None:
+        return seen.limits.get(key)
+    kept = 0
+    for other in seen.quotas:
+        alike = (other.way, other.region, other.code) == (quota.way, quota.region, quota.code)
+        if alike and other.code and other.instance_type != quota.instance_type:
+            kept += peaks.get(other.instance_type, 0) * (other.each or 0)
+    return replace(quota, used=(quota.used or 0) + kept).instances
 
 
 def _currency(need: Need, fees: Sequence[Money]) -> str:
@@ -231,21 +314,16 @@ def _currency(need: Need, fees: Sequence[Money]) -> str:
 
 
 # -- the wish ----------------------------------------------------------------------------------------------
-def _beside(need: Need, seen: Seen) -> tuple[list[NeedPart], tuple[str, ...]]:
-    """The further parts that can be paid by the hour, and the names of those that cannot."""
-    limits = {kind for (_, _, kind), limit in seen.limits.items() if limit}
-    can = [p for p in need.beside if not p.reserve and p.types[0].instance_type in limits]
-    return can, tuple(p.name for p in need.beside if p not in can)
-
-
-def _wish(asked: _Asked, beside: Sequence[NeedPart], supply: Supply, *, same_zone: bool | None) -> Wish:
+def _wish(asked: _Asked, beside: Sequence[_Beside], supply: Supply, *, same_zone: bool | None) -> Wish:
     """In one Region always; in one zone where several instances work together, or as is said."""
     need, wanted, window, lost = asked.need, asked.wanted, asked.window, asked.lost
     most_gap = _most_gap(need, supply)
     survives = bool(need.interruptible)
-    main = Part(need.part_name, wanted.instance_type, _steps(need, wanted, window), interruptible=survives)
+    main = Part(
+        need.part_name, wanted.instance_type, _steps(need.profile, wanted, window), interruptible=survives
+    )
     return Wish(
-        (main, *(_head(part, main, window) for part in beside)),
+        (main, *(_head(asked, one, main) for one in beside)),
         currency=_currency(need, [c.fee for c in supply.candidates]),
         budget=need.budget,
         same_zone=need.target in _IN_ONE_ZONE and wanted.count > 1 if same_zone is None else same_zone,
@@ -257,21 +335,24 @@ def _wish(asked: _Asked, beside: Sequence[NeedPart], supply: Supply, *, same_zon
         goal=_GOALS[need.goal],
         most_gap=most_gap,
         runs=max(need.duration - lost * _stretches(need, supply), timedelta(hours=1)) if most_gap else None,
+        startup=asked.lead if lost else timedelta(0),
     )
 
 
-def _steps(need: Need, wanted: TypeCount, window: Window) -> tuple[Step, ...]:
-    if not need.profile:
+def _steps(profile: Sequence[Level], wanted: TypeCount, window: Window) -> tuple[Step, ...]:
+    if not profile:
         return (Step(window, wanted.count, wanted.wanted),)
-    begins = [window.start + level.offset for level in need.profile]
+    begins = [window.start + level.offset for level in profile]
     edges = [begin for begin in begins if begin < window.end] + [window.end]
-    levels = zip(pairwise(edges), need.profile, strict=False)
+    levels = zip(pairwise(edges), profile, strict=False)
     return tuple(Step(Window(a, b), level.count, level.count) for (a, b), level in levels)
 
 
-def _head(part: NeedPart, main: Part, window: Window) -> Part:
-    kind = part.types[0]
-    return Part(part.name, kind.instance_type, (Step(window, kind.count, kind.wanted),), beside=main.name)
+def _head(asked: _Asked, one: _Beside, main: Part) -> Part:
+    """A part beside the planned one, all through the same time; in its zone where both work together."""
+    together = {asked.need.target, one.part.target} <= _IN_ONE_ZONE
+    steps = _steps(one.part.profile, one.kind, asked.window)
+    return Part(one.part.name, one.kind.instance_type, steps, beside=main.name if together else None)
 
 
 def _spans(need: Need) -> set[timedelta]:

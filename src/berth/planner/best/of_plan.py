@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from berth.facts.instance_types import instance_type
-from berth.facts.list_prices import highest_hourly
-from berth.planner.best.combination import Combination
+from berth.planner.best.combination import Combination, Mix
 from berth.planner.best.combine import combine
 from berth.planner.best.from_need import MeterLimits, PricedOffer, Seen
-from berth.planner.cost import cost_of, floor_from
-from berth.planner.offers import Offer
+from berth.planner.need import Need
 from berth.planner.plan import Plan
+from berth.planner.verdicts import verdicts
+from berth.terms.money import Money
+from berth.terms.ways import Way
 
 # Rules that one offer breaks and several together may keep.
 _ONLY_OF_ONE = {
@@ -23,51 +23,78 @@ _ONLY_OF_ONE = {
 }
 
 
-def with_combination(plan: Plan, limits: MeterLimits | None = None) -> Plan:
+def with_combination(plan: Plan, limits: MeterLimits | None = None, *, most: Money | None = None) -> Plan:
     """The plan with its best combination; as it is where no mix is cheaper than its first choice.
 
-    `limits` bound the ways that are paid by the hour (None: no quota is known, so they are not counted on).
+    `limits` bound the ways that are paid by the hour where the plan names no quota of theirs (None: not
+    known, so they are not counted on). `most` bounds the total as a budget does (None: the need's alone).
     """
     if plan.reuse is not None:
         return plan
-    ways = frozenset(
-        v.way for v in plan.verdicts if all(r.rule in _ONLY_OF_ONE for r in v.reasons if r.against)
-    )
+    rates = (*(line.rate for line in plan.pay_as_you_go), *plan.rates)
     seen = Seen(
         offers=tuple(_priced(plan)),
-        rates=tuple(line.rate for line in plan.pay_as_you_go),
-        ways=ways,
+        rates=tuple(dict.fromkeys(rates)),
+        ways=_ways(plan),
         limits=limits or {},
+        blocks_owned=plan.blocks_held,
+        quotas=plan.quotas,
     )
     numbers = {(c.offer.region, c.offer.offering_id): c.number for c in plan.choices}
-    found = combine(plan.need, seen, plan.made_at, numbers)
-    return plan if found is None or not _adds_anything(plan, found) else replace(plan, combination=found)
+    found = combine(_bounded(plan.need, most), seen, plan.made_at, numbers)
+    told = None if found is None else _what_adds(plan, found)
+    return plan if told is None else replace(plan, combination=told)
+
+
+def _bounded(need: Need, most: Money | None) -> Need:
+    """The need with the lower of its budget and `most`; in two currencies its own budget counts."""
+    if most is None or (need.budget and (need.budget.currency != most.currency or need.budget <= most)):
+        return need
+    return replace(need, budget=most)
+
+
+def _ways(plan: Plan) -> frozenset[Way]:
+    """The ways that may serve the planned part, and those of the parts that are held beside it."""
+    judged = [plan.verdicts]
+    judged += [
+        verdicts(plan.need.alone(part), plan.made_at, plan.blocks_held)
+        for part in plan.need.beside
+        if part.reserve
+    ]
+    return frozenset(
+        v.way
+        for found in judged
+        for v in found
+        if all(r.rule in _ONLY_OF_ONE for r in v.reasons if r.against)
+    )
 
 
 def _priced(plan: Plan) -> Iterator[PricedOffer]:
-    """Every offer once, with its cost; one that does not fit alone is priced here."""
+    """Every offer once, with its cost; what does not fit alone too, where a part may run in it."""
     for choice in plan.choices:
         yield choice.offer, choice.cost
+    targets = {part.target.value for part in plan.need.parts}
     for rejected in plan.rejected:
-        offer = rejected.offer
-        kind = instance_type(offer.instance_type)
-        floor = floor_from(highest_hourly(offer.instance_type))
-        if _may_serve(plan, offer):
-            yield offer, cost_of(offer, kind.accelerator_count if kind else None, None, floor)
+        if rejected.cost is not None and not targets.isdisjoint(rejected.offer.targets):
+            yield rejected.offer, rejected.cost
 
 
-def _may_serve(plan: Plan, offer: Offer) -> bool:
-    """What is for another target can be no piece either."""
-    return plan.need.target.value in offer.targets
-
-
-def _adds_anything(plan: Plan, found: Combination) -> bool:
-    """Whether it says more than the choices do: several pieces that cost less, a change, or why there is
-    none.
+def _what_adds(plan: Plan, found: Combination) -> Combination | None:
+    """What of it says more than the choices do: several pieces that cost less, what a quota would allow, a
+    change, or why there is none. None: nothing does.
     """
+    cheaper = found.if_quota if found.if_quota and _is_less(plan, found.if_quota.mix) else None
     if found.best is None:
-        return bool(found.trouble) or (bool(found.changes) and not plan.choices)
-    if len(found.best.pieces) == 1 and found.best.pieces[0].number is not None:
-        return False
+        if found.trouble or cheaper or (found.changes and not plan.choices):
+            return replace(found, if_quota=cheaper, changes=() if plan.choices else found.changes)
+        return None
+    single = len(found.best.pieces) == 1 and found.best.pieces[0].number is not None
+    if not single and _is_less(plan, found.best):
+        return replace(found, if_quota=cheaper)
+    return None if cheaper is None else Combination(found.instance_type, None, None, if_quota=cheaper)
+
+
+def _is_less(plan: Plan, mix: Mix) -> bool:
+    """Whether it costs less than the first choice, or there is none to compare with."""
     first = plan.choices[0].cost.total if plan.choices else None
-    return first is None or first.currency != found.best.total.currency or found.best.total < first
+    return first is None or first.currency != mix.total.currency or mix.total < first

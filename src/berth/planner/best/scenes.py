@@ -54,7 +54,11 @@ def _why_not_metered(wish: Wish, meter: Meter) -> str:
     if reason := _why_not(wish, meter, meter.hourly.currency):
         return reason
     if not meter.counted_on:
-        return "has no limit that is known, so it is not counted on"
+        return (
+            "has a quota that is not known, so it is not counted on"
+            if meter.limit is None
+            else "has a quota of which nothing is left"
+        )
     survives = any(p.interruptible for p in wish.parts if p.instance_type == meter.instance_type)
     if meter.way is Way.SPOT and not survives:
         return "may be taken back, and no part survives that"

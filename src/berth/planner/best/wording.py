@@ -6,10 +6,18 @@ from datetime import timedelta
 
 from berth.facts.instance_types import instance_type
 from berth.planner.best.changes import Kind as ChangeKind
-from berth.planner.best.combination import Combination, Evidence, Mix, NeededChange, OtherMix, Piece
+from berth.planner.best.combination import (
+    Combination,
+    Evidence,
+    IfQuota,
+    Mix,
+    NeededChange,
+    OtherMix,
+    Piece,
+)
 from berth.planner.best.others import Kind
 from berth.planner.need import Need
-from berth.planner.phrases import hours_minutes, hung, label, money_text, window_text
+from berth.planner.phrases import HANG, hours_minutes, hung, label, money_text, window_text, wrapped
 from berth.terms.durations import spoken
 from berth.terms.text import plain
 from berth.terms.window import Window
@@ -34,28 +42,55 @@ _CHANGED = {
 }
 
 
-def combination_lines(combination: Combination, need: Need, *, explain: bool = False) -> list[str]:
-    """The block that tells of a combination. `explain` adds what is proven and what was not compared.
-
-    A mix that is told leads the plan: it costs less than the first choice, or there is no choice.
+def combination_lines(
+    combination: Combination, need: Need, *, leads: bool = True, explain: bool = False
+) -> list[str]:
+    """The block that tells of a combination. `leads`: it is the plan's answer (see `Plan.mix_leads`).
+    `explain` adds what is proven and what was not compared.
     """
     if combination.trouble:
         return hung(f"not looked for: {combination.trouble}. Single offers are ranked all the same", "MIX")
-    best, evidence = combination.best, combination.evidence
-    if best is None or evidence is None:
-        lines = _nothing_lines(combination)
-    else:
-        lines = _best_lines(best, evidence, combination.instance_type, need.handle_of_mix)
+    best, evidence, supposed = combination.best, combination.evidence, combination.if_quota
+    lines: list[str] = []
+    if best is not None and evidence is not None:
+        head = f"{'BEST' if leads else 'MIX':<{HANG}}{need.handle_of_mix}"
+        lines += _best_lines(best, evidence, combination.instance_type, head)
+        lines += _quota_lines(combination)
         for other in combination.others:
             lines += hung(_other(other), "  or")
+    elif supposed is None or combination.changes:
+        lines += _nothing_lines(combination)
     if combination.left_out:
-        lines += hung(f"without {', '.join(combination.left_out)}: nothing was seen for it", "  care")
+        said = "nothing that can be counted on was seen for it"
+        lines += hung(f"without {', '.join(combination.left_out)}: {said}", "  care")
+    if supposed is not None:
+        lines += _supposed_lines(supposed)
     return lines + (_explained(combination) if explain else [])
 
 
-def _best_lines(best: Mix, evidence: Evidence, kind: str, handle: str) -> list[str]:
+def _quota_lines(combination: Combination) -> list[str]:
+    """What the hours take of the account's quotas, and what hours alone would cost."""
+    lines = [line for one in combination.quotas for line in hung(f"takes {one.sentence}", "  care")]
+    if combination.by_the_hour is not None:
+        alone = f"by the hour alone it would cost {money_text(combination.by_the_hour)}"
+        lines += hung(f"{alone}, and on the day it may be refused", "  care")
+    return lines
+
+
+def _supposed_lines(supposed: IfQuota) -> list[str]:
+    """A mix that depends on a quota: never mistaken for one that can be had."""
+    mix = supposed.mix
+    needs = "; ".join(need.sentence for need in supposed.needs)
+    told = f"if your quota allows {needs}: {_made_of(mix)}, {money_text(mix.total)} in all"
+    lines = hung(told, "IF")
+    for letter, piece in zip("abcdefghijklmnopqrstuvwxyz" * 9, mix.pieces, strict=False):
+        lines += _piece_lines(letter, piece)
+    return lines
+
+
+def _best_lines(best: Mix, evidence: Evidence, kind: str, head: str) -> list[str]:
     offers = f"{evidence.seen} {'offer' if evidence.seen == 1 else 'offers'}"
-    lines = hung(f"{handle}  {_made_of(best)}  {money_text(best.total)} in all", "BEST")
+    lines = wrapped(f"{head}  {_made_of(best)}  {money_text(best.total)} in all", HANG)
     told = f"best of the {offers} seen, for {hours_minutes(best.usable)} of use"
     if best.per_accelerator_hour is not None:
         told += f", {best.per_accelerator_hour.amount:,.3f}/{_acc(kind)}"
@@ -170,6 +205,8 @@ def explained(combination: Combination | None) -> str:
     """What is proven about a combination, and what was not compared. None: no mix beats the first choice."""
     if combination is None:
         return "\n".join(hung("no mix of what was seen is cheaper than the first choice", "PROOF"))
+    if combination.best is None and combination.if_quota is not None:
+        return "\n".join(hung("no mix that can be counted on is cheaper than the first choice", "PROOF"))
     return "\n".join(["PROOF  of the combination above", *_explained(combination)])
 
 
