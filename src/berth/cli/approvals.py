@@ -80,11 +80,13 @@ def request_approval(
     as_json: Json = False,
 ) -> int:
     """Ask for an approval without buying; says so when the rules ask for none."""
-    from berth.cli.buy import approval_of, read_handle, recalled, what_to_buy
+    from berth.cli.buy import approval_of, read_best_handle, read_handle, recalled, what_to_buy
     from berth.orders.purchase import fresh_offer
     from berth.orders.spending_gate import NotApproved, check_spending, proposal_of
 
     output = Output(as_json=as_json)
+    if (best := read_best_handle(handle)) is not None:
+        return _request_whole(output, best, handle, again=again, tag=tag, profile=profile)
     need, asked, number = read_handle(handle)
     with counter(output, profile=profile, need=need) as at:
         plan = tagged(recalled(at, need), tag)
@@ -94,6 +96,30 @@ def request_approval(
         try:
             check_spending(at.gate, at.journal.ledger(), proposal, at.door.clock.now())
         except NotApproved as missing:
+            asked_for(at, missing, handle)
+            return ExitCode.DONE
+    output.answer(f"order {key} needs no approval: berth buy {handle}")
+    return ExitCode.DONE
+
+
+def _request_whole(
+    output: Output,
+    best: tuple[str, int | None],
+    handle: str,
+    *,
+    again: bool,
+    tag: list[str] | None,
+    profile: str | None,
+) -> int:
+    """The same for all pieces of the best combination: one approval of the whole."""
+    from berth.cli.buy import recalled
+    from berth.cli.buy_pieces import Asked, why_not_allowed
+
+    need, sequence = best
+    with counter(output, profile=profile, need=need) as at:
+        asked = Asked(None, again=again, sequence=sequence)
+        key, missing = why_not_allowed(at, tagged(recalled(at, need), tag), asked)
+        if missing is not None:
             asked_for(at, missing, handle)
             return ExitCode.DONE
     output.answer(f"order {key} needs no approval: berth buy {handle}")

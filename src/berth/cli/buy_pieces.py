@@ -11,11 +11,13 @@ from berth.cli.spending import asked_for
 from berth.terms.outcomes import BerthError, ExitCode
 
 if TYPE_CHECKING:
+    from berth.orders.order import OrderKey
     from berth.orders.pieces.buying import Bought, Wanted
     from berth.orders.pieces.of_plan import Mix
     from berth.orders.pieces.scarcity import Ranked
     from berth.orders.pieces.survey import Seat, Survey
     from berth.orders.pieces.whole import Agreement, Piece
+    from berth.orders.spending_gate import NotApproved
     from berth.planner.need import Need
     from berth.planner.offers import Offer
     from berth.planner.plan import Plan
@@ -61,6 +63,29 @@ def buy_pieces(at: Counter, plan: Plan, asked: Asked, *, wait: bool = False) -> 
         return seat(at, piece, wanted.agreement)
 
     return until_known(at, once) if wait else once()
+
+
+def why_not_allowed(at: Counter, plan: Plan, asked: Asked) -> tuple[OrderKey, NotApproved | None]:
+    """The order that the pieces would be, and the approval that it lacks (None: none). Buys nothing.
+
+    Raises BerthError where a rule is in the way, or a piece cannot be had.
+    """
+    from berth.orders.pieces.book import WholeBook
+    from berth.orders.pieces.buying import propose
+    from berth.orders.pieces.of_plan import mix_of
+    from berth.orders.spending_gate import NotApproved, check_whole
+
+    _check_here(at, plan)
+    mix = mix_of(plan, parts_of(at, plan))
+    wanted = wanted_of(at, plan, mix, asked)
+    desk = replace(at.desk(mix.offers[0]), gate=at.gate)
+    proposal = propose(WholeBook(at.journal), desk, lambda piece: seat(at, piece, wanted.agreement), wanted)
+    try:
+        if proposal is not None:
+            check_whole(at.journal.ledger(), proposal, at.door.clock.now())
+    except NotApproved as missing:
+        return wanted.key, missing
+    return wanted.key, None
 
 
 def seat(at: Counter, piece: Piece, agreement: Agreement) -> Seat:

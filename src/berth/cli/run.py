@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from berth.cli.buy import SAYS, buy_choice, read_amount, tell_how
+from berth.cli.buy_pieces import Asked, buy_pieces
 from berth.cli.clean import clean_order
 from berth.cli.deploy import bought, deploy_order
 from berth.cli.desks import Counter, Max, Wait, Yes, counter
@@ -14,20 +15,24 @@ from berth.cli.launch import launch_order
 from berth.cli.needs import TypedNeed, typed_need
 from berth.cli.options import BuyerProfile, Json, NeedFile, Profile, Tags
 from berth.cli.output import Output
+from berth.cli.pieces import Documents, each_piece, settled_pieces, whole_named
 from berth.cli.spending import tagged
 from berth.terms.instants import iso
 from berth.terms.outcomes import BerthError, ExitCode
 from berth.terms.ways import Target, Way
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
     from berth.orders.order import Order
+    from berth.orders.pieces.whole import Whole
     from berth.orders.seen import SeenReservation
     from berth.planner.need import Need
     from berth.planner.plan import Plan
     from berth.terms.money import Money
+
+    Tell = Callable[[dict[str, Any]], None]
 
 
 def register(app: typer.Typer) -> None:
@@ -42,6 +47,12 @@ def run(
     most: Max = None,
     wait: Wait = False,
     choice: Annotated[int, typer.Option("--choice", min=1, help="Which choice of the plan to buy.")] = 1,
+    best: Annotated[
+        bool, typer.Option("--best", help="Buy the plan's best combination: several pieces, one order.")
+    ] = False,
+    unconfirmed: Annotated[
+        bool, typer.Option("--unconfirmed", help="With --best: also where no search confirms their sum.")
+    ] = False,
     tag: Tags = None,
     profile: Profile = None,
     buyer_profile: BuyerProfile = None,
@@ -57,9 +68,15 @@ def run(
     with counter(output, profile=profile, regions=draft.regions, about=draft.name) as at:
         at.door.check_account(draft.account)
         at.pay_with(buyer_profile)
+        whole = whole_named(at, draft.name)
+        if whole is not None:
+            return go_on_whole(at, whole, draft, wait=wait)
         order = latest(at, draft.name, wait=wait) or marked(at, draft)
         if order is None:
             check_permission(yes=yes, cap=cap, can_ask=output.can_ask())
+            if best:
+                whole = plan_and_buy_best(at, typed, Asked(cap, yes=yes, unconfirmed=unconfirmed), wait, tag)
+                return go_on_whole(at, whole, draft, wait=wait)
             order = plan_and_buy(at, typed, choice, cap=cap, yes=yes, wait=wait, tags=tag)
         return go_on(at, order, draft, wait=wait)
 
@@ -132,6 +149,45 @@ def plan_and_buy(
     return purchase.order
 
 
+def plan_and_buy_best(
+    at: Counter, typed: TypedNeed, asked: Asked, wait: bool, tags: list[str] | None
+) -> Whole:
+    """Plan the need, show the plan, and buy its best combination. Raises BerthError."""
+    from dataclasses import replace
+
+    from berth.cli.plan import plan_need
+    from berth.planner.wording import plan_text
+
+    need: Need = replace(typed.read(at.door.clock.now()), regions=at.door.regions)
+    made = plan_need(at.output, at.door, need)
+    at.output.talk(plan_text(made, at.door.identity.header()))
+    _check_owned(at, made)
+    return buy_pieces(at, tagged(made, tags), asked, wait=wait).whole
+
+
+def go_on_whole(at: Counter, whole: Whole, need: Need, *, wait: bool) -> int:
+    """Each piece that is bought, as far as it can go now. Raises BerthError where one is missing.
+
+    What is missing is bought by whoever decides about money: `berth buy`, not this verb run again.
+    """
+    from berth.orders.pieces.whole import spending_of
+    from berth.orders.pieces.wording import state_of
+
+    whole, orders = settled_pieces(at, whole, wait=wait)
+    told = Documents(at, "berth.run-pieces/1", str(whole.key))
+    code = each_piece(at, whole, lambda there, order: go_on(there, order, need, wait=wait, tell=told.add))
+    told.tell()
+    state = state_of(whole, orders)
+    if state != "bought":
+        raise BerthError(
+            ExitCode.DECISION_NEEDED,
+            f"order {whole.key} is not whole: {state}",
+            f"berth buy {whole.key}#best buys what is missing, and nothing twice",
+            spending_of(whole.key, list(orders.values())),
+        )
+    return code
+
+
 def _check_owned(at: Counter, made: Plan) -> None:
     """Nothing is bought unasked while the account owns what covers the need (field fault 10)."""
     from berth.orders.names import ORDER_TAG
@@ -151,8 +207,11 @@ def _check_owned(at: Counter, made: Plan) -> None:
     )
 
 
-def go_on(at: Counter, order: Order, need: Need, *, wait: bool) -> int:
-    """From a bought order to what runs in it, or to the time to wait for; the exit code."""
+def go_on(at: Counter, order: Order, need: Need, *, wait: bool, tell: Tell | None = None) -> int:
+    """From a bought order to what runs in it, or to the time to wait for; the exit code.
+
+    `tell` hears the document (None: it is the command's answer).
+    """
     from berth.orders.order import OrderState
     from berth.orders.purchase import failed
     from berth.orders.seen import Stage
@@ -167,30 +226,34 @@ def go_on(at: Counter, order: Order, need: Need, *, wait: bool) -> int:
     now = at.door.clock.now()
     if now >= end - reclaim_before_end(order.offer.target) or (seen and seen.stage is Stage.OVER):
         at.output.talk("the window is over, or AWS is taking the instances back: clearing up")
-        return clean_order(at, order, wait=wait)
+        return clean_order(at, order, wait=wait, tell=tell)
     if seen is None or seen.stage is not Stage.OPEN:
         state = seen.state if seen else "not shown yet"
-        return _end(
-            at, order, seen, "waiting", f"waiting until {iso(start)}: the {NOUNS[order.offer.way]} is {state}"
-        )
+        text = f"waiting until {iso(start)}: the {NOUNS[order.offer.way]} is {state}"
+        return _end(at, order, seen, "waiting", text, tell=tell)
     if order.offer.way is Way.CAPACITY_BLOCK:
-        return _launch(at, order, seen, need, wait=wait)
+        return _launch(at, order, seen, need, wait=wait, tell=tell)
     if need.deployment is None:
-        return _end(at, order, seen, "open", f"the window is open until {iso(end)}; the need deploys nothing")
+        text = f"the window is open until {iso(end)}; the need deploys nothing"
+        return _end(at, order, seen, "open", text, tell=tell)
     endpoint = deploy_order(at, order, seen, need.deployment)
     status = {"name": endpoint, "status": "InService"}
-    return _end(at, order, seen, "serving", f"endpoint {endpoint} is in service", endpoint=status)
+    text = f"endpoint {endpoint} is in service"
+    return _end(at, order, seen, "serving", text, endpoint=status, tell=tell)
 
 
-def _launch(at: Counter, order: Order, seen: SeenReservation, need: Need, *, wait: bool) -> int:
+def _launch(
+    at: Counter, order: Order, seen: SeenReservation, need: Need, *, wait: bool, tell: Tell | None
+) -> int:
     from berth.workloads.launch import described
 
     if need.launch is None:
         end = iso(seen.end or order.window.end)
-        return _end(at, order, seen, "open", f"the window is open until {end}; the need launches nothing")
+        text = f"the window is open until {end}; the need launches nothing"
+        return _end(at, order, seen, "open", text, tell=tell)
     running = launch_order(at, order, seen, need.launch, wait=wait)
     lines = [f"instance {one.id} in {one.block}: {one.state}" for one in running.instances]
-    return _end(at, order, seen, "running", "\n".join(lines), instances=described(running))
+    return _end(at, order, seen, "running", "\n".join(lines), instances=described(running), tell=tell)
 
 
 def _end(
@@ -202,12 +265,13 @@ def _end(
     *,
     endpoint: Mapping[str, Any] | None = None,
     instances: Sequence[Mapping[str, Any]] = (),
+    tell: Tell | None = None,
 ) -> int:
     """Say how far the run has come. `stage` is waiting, open, serving or running."""
     from berth.orders.wording import next_step, order_json
 
     document = order_json(order, seen, endpoint=endpoint, instances=instances)
-    at.output.document({**document, "schema": "berth.run/1", "stage": stage})
+    (tell or at.output.document)({**document, "schema": "berth.run/1", "stage": stage})
     at.output.answer(text)
     status = str(endpoint["status"]) if endpoint else None
     step = next_step(order, seen, at.door.clock.now(), endpoint=status, running=len(instances))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import textwrap
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -111,19 +112,14 @@ def request_lines(at: Counter, request: ApprovalRequest, payer: str | None = Non
     from berth.terms.instants import iso
 
     what = request.what
-    parts = what.get("parts") or []
-    window = f"{parts[0]['start']} to {parts[-1]['end']}" if parts else str(what.get("end", "not said"))
-    zones = ", ".join(dict.fromkeys(part["zone"] for part in parts))
-    kind = "" if what.get("kind") == "purchase" else f"{what.get('kind')}, "
-    thing = f"{what.get('count', '?')} x {what.get('instance_type', '?')}"
+    pieces = what.get("pieces") or [what]
+    things = [line for number, one in enumerate(pieces, 1) for line in _thing_lines(one, number, len(pieces))]
     tags = what.get("tags") or {}
     tagged_with = [f"  tags     {', '.join(f'{key}={value}' for key, value in tags.items())}"] if tags else []
     note = advisory(at.gate.rules, request.requester, payer)
     lines = [
         f"  order    {request.key}, account {request.key.account}",
-        f"  what     {thing}, {kind}{str(what.get('way', '?')).replace('-', ' ')}",
-        f"  where    {what.get('region', '?')}, {zones or 'zone not said'}",
-        f"  window   {window}",
+        *things,
         *tagged_with,
         f"  amount   {request.amount}, taken at once: no refund, no cancelling, no change",
         f"  asks     {request.requester}",
@@ -132,6 +128,22 @@ def request_lines(at: Counter, request: ApprovalRequest, payer: str | None = Non
         *textwrap.wrap(f"  note     {note}", WIDTH, subsequent_indent="           ", break_on_hyphens=False),
     ]
     return [plain(line, 300) for line in lines]
+
+
+def _thing_lines(what: Mapping[str, Any], number: int, of: int) -> list[str]:
+    """What, where and when of one purchase, or of one piece of several."""
+    parts = what.get("parts") or []
+    window = f"{parts[0]['start']} to {parts[-1]['end']}" if parts else str(what.get("end", "not said"))
+    zones = ", ".join(dict.fromkeys(part["zone"] for part in parts))
+    kind = "" if what.get("kind") == "purchase" else f"{what.get('kind')}, "
+    thing = f"{what.get('count', '?')} x {what.get('instance_type', '?')}"
+    account = f", account {what['account']}" if of > 1 and "account" in what else ""
+    return [
+        *([f"  piece    {number} of {of}{account}"] if of > 1 else []),
+        f"  what     {thing}, {kind}{str(what.get('way', '?')).replace('-', ' ')}",
+        f"  where    {what.get('region', '?')}, {zones or 'zone not said'}",
+        f"  window   {window}",
+    ]
 
 
 def request_json(at: Counter, request: ApprovalRequest, payer: str | None = None) -> dict[str, Any]:

@@ -73,6 +73,14 @@ def buy_whole(book: WholeBook, desk: Desk, seats: Seats, wanted: Wanted, agree: 
     return _Buying(book, desk, seats, wanted, agree).run()
 
 
+def propose(book: WholeBook, desk: Desk, seats: Seats, wanted: Wanted) -> WholeProposal | None:
+    """What the rules of spending would be asked about now; None where nothing is missing. Buys nothing.
+
+    Raises BerthError where a piece is in doubt or cannot be had.
+    """
+    return _Buying(book, desk, seats, wanted, lambda queue, found, total: None).propose()
+
+
 class _Buying:
     """One run of `buy_whole`."""
 
@@ -95,6 +103,24 @@ class _Buying:
                 # Whoever was buying has died; what is missing counts against caps no longer.
                 self._book.move(left, WholeState.HALTED, self._desk.clock.now(), reason_of(problem))
             raise
+
+    def propose(self) -> WholeProposal | None:
+        known = self._book.whole(self._wanted.key)
+        pieces, orders = self._settled(known.pieces if known else self._wanted.pieces, known)
+        missing = [piece for piece in live(pieces) if piece.number not in orders]
+        if not missing:
+            return None
+        found = self._all_there(survey(missing, self._seats, one_zone(live(pieces))), orders)
+        pieces = _with(pieces, [ranked.piece for ranked in found.there])
+        return self.proposal(self._whole(known, pieces), found.there)
+
+    def _whole(self, known: Whole | None, pieces: Sequence[Piece]) -> Whole:
+        """What would be agreed to now."""
+        now = self._desk.clock.now()
+        return Whole(
+            self._wanted.key, WholeState.BUYING, tuple(pieces), self._wanted.agreement,
+            self._desk.holders.me(), known.created_at if known else now, now,
+        )  # fmt: skip
 
     def _go_on(self, known: Whole | None, pieces: Sequence[Piece]) -> Bought:
         pieces, orders = self._settled(pieces, known)
@@ -191,13 +217,9 @@ class _Buying:
         check_money(total, Approval(queue[0].piece.offer, agreement.cap, agreement.budget))
 
     def _open(self, known: Whole | None, pieces: Sequence[Piece], queue: Sequence[Ranked]) -> Whole:
-        now = self._desk.clock.now()
-        wanted = Whole(
-            self._wanted.key, WholeState.BUYING, tuple(pieces), self._wanted.agreement,
-            self._desk.holders.me(), known.created_at if known else now, now,
-        )  # fmt: skip
+        wanted = self._whole(known, pieces)
         try:
-            return self._book.open(wanted, known, self.proposal(wanted, queue), now)
+            return self._book.open(wanted, known, self.proposal(wanted, queue), self._desk.clock.now())
         except LostRace:
             raise BerthError(
                 ExitCode.DECISION_NEEDED,
@@ -255,11 +277,7 @@ class _Buying:
     ) -> Bought:
         now = self._desk.clock.now()
         if known is None:  # another journal bought them all
-            made = Whole(
-                self._wanted.key, WholeState.BUYING, tuple(pieces), self._wanted.agreement,
-                self._desk.holders.me(), now, now,
-            )  # fmt: skip
-            known = self._book.open(made, None, None, now)
+            known = self._book.open(self._whole(None, pieces), None, None, now)
         if known.state is not WholeState.BOUGHT:
             held = replace(known, holder=self._desk.holders.me())
             known = self._book.open(held, known, None, now)
