@@ -10,7 +10,7 @@ from typing import Any
 
 from berth.planner.best.combination import Combination, Mix
 from berth.planner.cost import HourlyRate, OfferCost, PayAsYouGo
-from berth.planner.framework.advice import Step
+from berth.planner.framework.advice import Step, must_be_promised
 from berth.planner.hourly_quotas import HourlyQuota
 from berth.planner.need import Need
 from berth.planner.offers import Offer, PlaceAnswer
@@ -134,8 +134,20 @@ class Plan:
 
     @property
     def mix(self) -> Mix | None:
-        """The combination that leads: cheaper than the first choice, or the only answer; None: none does."""
+        """The combination that is told: cheaper than the first choice, or the only answer; None: none is."""
         return self.combination.best if self.combination else None
+
+    @property
+    def mix_leads(self) -> bool:
+        """Whether the mix stands before the first choice.
+
+        Not where a refusal on the day hurts and a piece of it is promised by nobody: then a choice that is
+        promised comes first, and the cheaper mix stands beside it.
+        """
+        if self.mix is None:
+            return False
+        promised = all(piece.promised for piece in self.mix.pieces)
+        return self.best is None or promised or not must_be_promised(self.need)
 
     @property
     def mix_fee(self) -> Money | None:

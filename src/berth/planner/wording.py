@@ -55,14 +55,15 @@ def plan_text(plan: Plan, header: str) -> str:
     best = plan.best
     if plan.reuse is not None:
         lines += _reuse_lines(plan.reuse)
-    combined = combination_lines(plan.combination, plan.need) if plan.combination else []
-    lines += combined if plan.mix else []
+    found = plan.combination
+    combined = combination_lines(found, plan.need, leads=plan.mix_leads) if found else []
+    lines += combined if plan.mix_leads else []
     lines += [*_best_lines(plan, best), *cost_lines(plan, best)] if best else _nothing_lines(plan)
     lines += table(plan)
     lines += length_lines(plan, currency_of(plan))
     lines += _several_lines(plan.verdicts)
     lines += _beside_lines(plan)
-    lines += combined if not plan.mix else []
+    lines += combined if not plan.mix_leads else []
     lines += _no_lines(plan.verdicts)
     lines += try_lines(plan.steps, best.offer.way if best else None)
     if best is not None or plan.mix:
@@ -178,7 +179,7 @@ def _best_lines(plan: Plan, best: Choice) -> list[str]:
     way = best.offer.way.value.replace("-", " ") + _which(plan.need, best)
     fee, total = best.cost.fee, best.cost.total
     price = f"{money_text(fee)} {_when_paid(best)}, no refund, no cancel"
-    word = "ELSE" if plan.reuse else "ALONE" if plan.mix else "BEST"
+    word = "ELSE" if plan.reuse else "ALONE" if plan.mix_leads else "BEST"
     head = f"{word:<{HANG}}{handle}  {way}"
     lines = [f"{head}  {price}"] if len(head) + 2 + len(price) <= WIDTH else [head, " " * HANG + price]
     if best.offer.way is Way.CAPACITY_BLOCK and best.offer.offering_id:
@@ -355,13 +356,18 @@ def _lost_each_time(need: Need, line: PayAsYouGo) -> str:
 
 
 def _buy_lines(plan: Plan, best: Choice | None) -> list[str]:
-    """How to buy what leads; where that is a combination, the first choice too."""
-    lines: list[str] = []
-    if plan.mix is not None and any(piece.promised for piece in plan.mix.pieces):
-        lines += _buy_line(plan.need.handle_of_mix, plan.mix_fee, "asks once, buys each once", "BUY")
+    """How to buy what leads, and what stands beside it."""
+    ways: list[tuple[str, Money | None, str]] = []
     if best is not None and best.cost.fee is not None:
-        told = "that one alone" if lines else "asks, re-reads the fee, buys once"
-        lines += _buy_line(plan.need.handle(best.number), best.cost.fee, told, "" if lines else "BUY")
+        told = "that one alone" if plan.mix_leads else "asks, re-reads the fee, buys once"
+        ways.append((plan.need.handle(best.number), best.cost.fee, told))
+    if plan.mix is not None and any(piece.promised for piece in plan.mix.pieces):
+        ways.insert(
+            0 if plan.mix_leads else 1, (plan.need.handle_of_mix, plan.mix_fee, "asks once, buys each once")
+        )
+    lines: list[str] = []
+    for handle, fee, told in ways:
+        lines += _buy_line(handle, fee, told, "" if lines else "BUY")
     return lines
 
 

@@ -15,6 +15,7 @@ from typing import Any
 from berth.planner.framework.case import Case
 from berth.planner.framework.reason import ARTICLE, EC2, ODCRS, PRACTICE
 from berth.planner.framework.reservable import future_dated, is_scarce
+from berth.planner.need import Need
 from berth.terms.ways import Target, Way
 
 LARGE = 16
@@ -97,8 +98,11 @@ def _nothing_left(found: Sequence[Step]) -> Step:
 
 
 def _must_be_promised(case: Case) -> bool:
+    return must_be_promised(case.need)
+
+
+def must_be_promised(need: Need) -> bool:
     """Whether a refusal on the day hurts: the start is fixed, or the need says that trying again is dear."""
-    need = case.need
     return need.start is not None if need.retryable is None else not need.retryable
 
 

@@ -29,7 +29,7 @@ def a_plan(need: Need, *offers: Offer, limits: dict[Any, int] | None = None) -> 
 
 def test_a_cheaper_mix_leads_and_the_first_choice_stands_beside_it() -> None:
     """Two blocks with half an hour on demand between them cost 797 dollars less than the one that fits."""
-    made = a_plan(a_need(), *BLOCKS, limits={OD: 8})
+    made = a_plan(a_need(retryable=True), *BLOCKS, limits={OD: 8})
     assert made.best is not None
     assert made.combination is not None
     assert made.combination.best is not None
@@ -41,6 +41,17 @@ def test_a_cheaper_mix_leads_and_the_first_choice_stands_beside_it() -> None:
     assert "\n       berth buy p5en-1207#1 --max 9500.00       that one alone\n" in text
     assert text.count("BEST ") == 1
     assert max(map(len, text.splitlines())) <= 80
+
+
+def test_what_nobody_promises_does_not_lead_where_a_refusal_hurts() -> None:
+    """The start is fixed: the one block leads; the cheaper mix with half an hour on demand stands below."""
+    text = plan_text(a_plan(a_need(), *BLOCKS, limits={OD: 8}), "header")
+    assert "\nBEST   p5en-1207#1  capacity block  $9,500.00 up front" in text
+    assert "\nMIX    p5en-1207#best  2 purchases, the rest on-demand  $8,703.30 in all\n" in text
+    assert text.index("BEST ") < text.index("WINDOW UTC") < text.index("MIX ")
+    assert text.index("berth buy p5en-1207#1 ") < text.index("berth buy p5en-1207#best ")
+    assert "what is paid by the hour may be refused on the day" in text
+    assert "ALONE" not in text
 
 
 def test_nothing_is_told_where_the_first_choice_is_the_best() -> None:
