@@ -22,7 +22,8 @@ from berth.terms.ways import Way
 
 MOST = 5
 _SINGLES = 12
-SOONER = timedelta(minutes=1)
+SOONER = timedelta(hours=1)
+"""An earlier end is worth a word from here on. Ours; nobody says from when on it is."""
 LIGHT = Limits(nodes=60, rounds=15, scenes=60)
 
 

@@ -65,7 +65,17 @@ def combination_lines(
         lines += hung(f"without {', '.join(combination.left_out)}: {said}", "  care")
     if supposed is not None:
         lines += _supposed_lines(supposed)
-    return lines + (_explained(combination) if explain else [])
+    return _cares_once(lines) + (_explained(combination) if explain else [])
+
+
+def _cares_once(lines: list[str]) -> list[str]:
+    """Cares that follow each other, under one word."""
+    told, last = [], ""
+    for line in lines:
+        word = line[:HANG].strip()
+        told.append(f"{'':<{HANG}}{line[HANG:]}" if word == last == "care" else line)
+        last = word or last
+    return told
 
 
 def _quota_lines(combination: Combination) -> list[str]:
