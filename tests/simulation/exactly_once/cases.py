@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import cache
 from types import MappingProxyType
 
+from berth.orders.order import OrderState
+from berth.orders.pieces.book import WholeBook
+from berth.orders.pieces.whole import WholeState
 from berth.terms.instants import parse_instant
 from berth.terms.ways import Way
 
 from .client_half import Verb
 from .settling import bought, settle
-from .verbs import Wish, buy, clean, deploy, extend, launch, plan_for
+from .verbs import Wish, buy, buy_all, clean, deploy, extend, launch, plan_for
 from .world import Prepared, World, world
 
 NEED = "eval"
 PLAN, BLOCK = Wish(NEED, Way.TRAINING_PLAN), Wish(NEED, Way.CAPACITY_BLOCK)
+TWO = replace(BLOCK, pieces=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +64,14 @@ def _is_bought(made: World) -> bool:
     return bought(made, NEED)
 
 
+def _both_are_bought(made: World) -> bool:
+    """Two pieces of one whole, and the whole knows it."""
+    journal = made.journal(made.machines[0])
+    (whole,) = WholeBook(journal).wholes(made.account, NEED)
+    states = [order.state for order in journal.orders(made.account, NEED)]
+    return whole.state is WholeState.BOUGHT and states == [OrderState.BOUGHT] * 2
+
+
 def endpoints(made: World) -> int:
     """How many endpoints are in service."""
     return int(made.yard.rows("SELECT count(*) AS n FROM endpoints WHERE status = 'InService'")[0]["n"])
@@ -87,6 +99,7 @@ CASES: Mapping[str, Case] = MappingProxyType(
         "plan a block": Case(BLOCK, plan_for(BLOCK), _nothing, _plan_is_kept),
         "buy a training plan": Case(PLAN, buy, _planned, _is_bought),
         "buy a block": Case(BLOCK, buy, _planned, _is_bought),
+        "buy two blocks": Case(TWO, buy_all, _planned, _both_are_bought),
         "deploy": Case(PLAN, deploy, _open, lambda made: endpoints(made) == 1),
         "launch": Case(BLOCK, launch, _open, lambda made: instances(made) == 1),
         "extend a training plan": Case(PLAN, extend, _open, lambda made: extensions(made) == 1),

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from decimal import Decimal
 from functools import cache
 from types import MappingProxyType
 
 from berth.cli.buy import buy_choice, recalled, say
+from berth.cli.buy_pieces import Asked, buy_pieces, say_pieces
 from berth.cli.clean import clean_order
 from berth.cli.deploy import bought, deploy_order, what_to_deploy
 from berth.cli.desks import Counter
@@ -17,10 +19,11 @@ from berth.cli.extend import _say as say_extended
 from berth.cli.launch import launch_order, say_launched, what_to_launch
 from berth.cli.show import _show_one, settled
 from berth.orders.extensions.wish import read_wish
+from berth.planner.best.combination import Combination, Mix, Piece
 from berth.planner.cost import cost_of
 from berth.planner.launch import Launch
 from berth.planner.need import Deployment, Need
-from berth.planner.offers import PlaceAnswer, Query
+from berth.planner.offers import Offer, PlaceAnswer, Query
 from berth.planner.plan import Choice, Plan
 from berth.planner.platforms import LINUX
 from berth.terms.money import Money
@@ -46,7 +49,7 @@ class Wish:
     """What is wanted: a training plan to serve in, or a Capacity Block to run instances in.
 
     `number` counts the offers that the search shows: which of them is chosen. `after` None: as early as may
-    be. `tags` are the need's own.
+    be. `tags` are the need's own. `pieces` are so many offers from there on, bought as one order.
     """
 
     name: str
@@ -56,6 +59,7 @@ class Wish:
     after: datetime | None = None
     before: datetime | None = None
     tags: tuple[tuple[str, str], ...] = ()
+    pieces: int = 1
 
     @property
     def need(self) -> Need:
@@ -99,16 +103,46 @@ def plan_for(wish: Wish, seen: dict[Way, PlaceAnswer] | None = None) -> Verb:
         if not offers:
             raise BerthError(ExitCode.NO_CAPACITY, f"no offer: {answer.detail or answer.outcome}")
         known[wish.way] = answer
-        offer = offers[wish.number % len(offers)]
+        chosen = [offers[(wish.number + more) % len(offers)] for more in range(wish.pieces)]
+        choices = tuple(
+            Choice(number, offer, cost_of(offer, None, None, None), (), ())
+            for number, offer in enumerate(chosen, start=1)
+        )
         made = Plan(
             need=wish.need, made_at=at.door.clock.now(), account=at.account, rehearsal=URL,
-            answers=(answer,), choices=(Choice(1, offer, cost_of(offer, None, None, None), (), ()),),
+            answers=(answer,), choices=choices,
             rejected=(), pay_as_you_go=(), verdicts=(), incomplete=not answer.is_complete,
+            combination=_together(chosen) if wish.pieces > 1 else None,
         )  # fmt: skip
         at.journal.remember_plan(at.account, need, made.to_json(), made.made_at)
         return ExitCode.DONE
 
     return plan
+
+
+def _together(offers: Sequence[Offer]) -> Combination:
+    """The offers as the best combination; what is proven of it plays no part here."""
+    pieces, total = [], Money.from_micros(0, "USD")
+    for number, offer in enumerate(offers, start=1):
+        assert offer.fee is not None
+        total += offer.fee
+        windows = tuple(part.window for part in offer.segments)
+        zone = offer.segments[0].zone_id
+        pieces.append(
+            Piece(
+                number, offer.way, offer.instance_type, offer.region, zone, offer.offering_id, windows,
+                offer.usable, offer.count, offer.count, offer.fee,
+            )
+        )  # fmt: skip
+    nothing = Decimal(0)
+    mix = Mix(tuple(pieces), total, (offers[0].paid_window,), nothing, None, None)
+    return Combination(offers[0].instance_type, mix, None)
+
+
+def buy_all(at: Counter, need: str) -> int:
+    """`berth buy NEED#best --yes --max ...`."""
+    say_pieces(at, buy_pieces(at, recalled(at, need), Asked(CAP, yes=True, unconfirmed=True)))
+    return ExitCode.DONE
 
 
 def buy(at: Counter, need: str) -> int:
