@@ -153,7 +153,7 @@ def _wait(
     if waited is None:
         return ExitCode.DONE
     asking.faces.show(output, door.identity.header(), waited.plan)
-    if waited.found is None and waited.plan.reuse is None:
+    if waited.nothing:
         raise why_nothing(waited.plan) if hopeless(waited.plan) else not_found(waited, wish)
     return ExitCode.DONE
 

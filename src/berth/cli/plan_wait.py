@@ -21,11 +21,13 @@ from berth.sources.survey import block_paces
 from berth.terms.instants import iso
 from berth.terms.money import Money
 from berth.terms.outcomes import BerthError, ExitCode
+from berth.terms.window import Window
 from berth.watch.again import Waited, ask_until
 from berth.watch.notices import Channel, InDoubt, Notice, NotTold, channels
 
 if TYPE_CHECKING:
     from berth.aws.session import Door
+    from berth.planner.best.combination import Mix
     from berth.planner.need import Need
     from berth.planner.offers import PlaceAnswer
     from berth.planner.plan import Choice, Plan
@@ -97,10 +99,10 @@ def wait_for_offer(
         if before is not None:
             teller.tell(before)
             return door, None
-        asking = _Asking(output, door, need, kept, local_zones=local_zones)
+        asking = _Asking(output, door, need, kept, local_zones=local_zones, most=most)
         waited = ask_until(asking, most, until, door.clock, hopeless)
         remember(door, need, waited.plan)
-        if waited.found is not None or waited.plan.reuse is not None:
+        if not waited.nothing:
             teller.keep(door.clock.now(), _said(need, waited))
         return door, waited
     finally:
@@ -118,6 +120,8 @@ def hopeless(plan: Plan) -> bool:
 def _said(need: Need, waited: Waited) -> str:
     """What is told: one line with the price, the place, the time, and the command that buys."""
     reuse = waited.plan.reuse
+    if waited.mix is not None:
+        return _said_of_mix(need, waited.mix)
     if waited.found is None:
         assert reuse is not None
         return f"{need.name}: {reuse.owned.id} is yours already and covers it; nothing has to be bought"
@@ -134,15 +138,30 @@ def _said(need: Need, waited: Waited) -> str:
     )
 
 
+def _said_of_mix(need: Need, mix: Mix) -> str:
+    """The same of several purchases that together cover the need."""
+    bought = sum(piece.promised for piece in mix.pieces)
+    start, end = mix.running[0].start, mix.running[-1].end
+    together = f"{bought} {'purchase' if bought == 1 else 'purchases'} together"
+    when = window_text(Window(start, end), fixed=False)
+    return (
+        f"{need.name}: {together}, work runs {when} UTC, {money_text(mix.total)} in all. "
+        f"Nothing was bought; it may be gone soon: berth buy {need.handle_of_mix}"
+    )
+
+
 class _Asking:
     """The rounds of one wait (see `berth.watch.again.Rounds`)."""
 
-    def __init__(self, output: Output, door: Door, need: Need, kept: Kept, *, local_zones: bool) -> None:
+    def __init__(
+        self, output: Output, door: Door, need: Need, kept: Kept, *, local_zones: bool, most: Money | None
+    ) -> None:
         self._output = output
         self._door = door
         self._need = need
         self._kept = kept
         self._local_zones = local_zones
+        self._most = most
         self._paces = block_paces(door, kept)
         self._listener = _Measuring(output, door)
         self._stood = False
@@ -150,10 +169,13 @@ class _Asking:
 
     def ask(self) -> Plan:
         """One round, with the buckets as the last one left them."""
-        return ask_places(
+        from berth.planner.best.of_plan import with_combination
+
+        seen = ask_places(
             self._output, self._door, self._need,
             local_zones=self._local_zones, kept=self._kept, paces=self._paces, listener=self._listener,
         )  # fmt: skip
+        return with_combination(seen, most=self._most, promised=True)
 
     def least_s(self) -> float:
         """The least time that the round took inside the buckets."""
@@ -175,7 +197,7 @@ class _Asking:
         else:
             self._silent = False
 
-    def told(self, number: int, plan: Plan, found: Choice | None, due: datetime | None) -> None:
+    def told(self, number: int, plan: Plan, found: Choice | Mix | None, due: datetime | None) -> None:
         """One line a round: what was asked, the best that was seen, when the next begins."""
         from berth.planner.choose import places_asked
 

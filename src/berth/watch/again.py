@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 
+from berth.planner.best.combination import Mix
 from berth.planner.offers import PlaceOutcome
 from berth.planner.plan import Choice, Plan
 from berth.terms.money import Money
@@ -31,6 +32,18 @@ def fits_under(plan: Plan, most: Money | None) -> Choice | None:
         if most is None or (total.currency == most.currency and total <= most):
             return choice
     return None
+
+
+def mix_under(plan: Plan, most: Money | None) -> Mix | None:
+    """The plan's combination if all of it that must be held is promised, for at most `most` (None: any).
+
+    What may be refused on the day can be had, or not, on any day: nobody waits for it.
+    """
+    mix = plan.mix
+    if mix is None or (most is not None and (mix.total.currency != most.currency or mix.total > most)):
+        return None
+    free = {kind.instance_type for part in plan.need.beside if not part.reserve for kind in part.types}
+    return mix if all(piece.promised or piece.instance_type in free for piece in mix.pieces) else None
 
 
 def next_round(now: datetime, until: datetime, least_s: float) -> datetime:
@@ -61,7 +74,7 @@ class Rounds(Protocol):
         """Ask a yard what time it is there; nothing where the clock is this machine's."""
         ...
 
-    def told(self, number: int, plan: Plan, found: Choice | None, due: datetime | None) -> None:
+    def told(self, number: int, plan: Plan, found: Choice | Mix | None, due: datetime | None) -> None:
         """A round is over; `due` is when the next begins, None after the last."""
         ...
 
@@ -72,11 +85,19 @@ class Rounds(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Waited:
-    """How a wait ended: the last plan, and what fits in it (None: nothing until the date)."""
+    """How a wait ended: the last plan, and what fits in it (None: nothing until the date). `mix` is set only
+    where no offer fits alone.
+    """
 
     plan: Plan
     found: Choice | None
     rounds: int
+    mix: Mix | None = None
+
+    @property
+    def nothing(self) -> bool:
+        """Whether nothing fits, alone or together, and nothing is owned that covers the need."""
+        return self.found is None and self.mix is None and self.plan.reuse is None
 
 
 def ask_until(
@@ -98,12 +119,12 @@ def ask_until(
         if was_interrupted(plan):
             raise KeyboardInterrupt
         found = fits_under(plan, most)
-        now = clock.now()
-        ends = found is not None or plan.reuse is not None or now >= until or hopeless(plan)
+        now, ended = clock.now(), Waited(plan, found, number, None if found else mix_under(plan, most))
+        ends = not ended.nothing or now >= until or hopeless(plan)
         due = None if ends else next_round(now, until, rounds.least_s())
-        rounds.told(number, plan, found, due)
+        rounds.told(number, plan, found or ended.mix, due)
         if due is None:
-            return Waited(plan, found, number)
+            return ended
         _sleep_until(due, rounds, clock)
 
 

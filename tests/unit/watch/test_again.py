@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from berth.planner.best.combination import Combination, Evidence, Mix, Piece
 from berth.planner.choose import make_plan
 from berth.planner.need import Need
 from berth.planner.offers import Offer, PlaceAnswer, PlaceOutcome, Query, Segment
@@ -19,11 +20,14 @@ from berth.planner.plan import Choice, Plan
 from berth.terms.money import Money
 from berth.terms.ways import Target, Way
 from berth.terms.window import Window
-from berth.watch.again import EVERY, ask_until, fits_under, next_round
+from berth.watch.again import EVERY, ask_until, fits_under, mix_under, next_round
 
 NOW = datetime(2026, 12, 1, 9, tzinfo=UTC)
 NEED = Need("wait-1", "p5.48xlarge", 1, timedelta(days=1), Target.INSTANCES, ("us-east-1",))
 QUERY = Query(Way.CAPACITY_BLOCK, "us-east-1", "p5.48xlarge", 1, 24, Target.INSTANCES)
+
+
+BLOCK = Way.CAPACITY_BLOCK
 
 
 def offer(fee: str | None, currency: str = "USD") -> Offer:
@@ -96,7 +100,7 @@ class Rounds:
         self.heard += 1
         self.on_hear(self.clock, self.heard)
 
-    def told(self, number: int, plan: Plan, found: Choice | None, due: datetime | None) -> None:
+    def told(self, number: int, plan: Plan, found: Choice | Mix | None, due: datetime | None) -> None:
         """A round is over."""
         self.lines.append((number, found is not None, due))
 
@@ -126,6 +130,42 @@ def test_what_fits_under_a_limit(fees: tuple[str | None, ...], most: str | None,
 def test_another_currency_never_fits() -> None:
     """1,000 EUR are not under 1,150 USD: nobody compares them."""
     assert fits_under(plan("1000", currency="EUR"), Money(Decimal(1150))) is None
+
+
+def mixed(total: str, *ways: Way) -> Plan:
+    """A plan without a choice, and with a combination of pieces of these ways."""
+    usd, window = Money(Decimal(total)), Window(NOW, NOW + timedelta(days=1))
+    where = ("p5.48xlarge", "us-east-1", "use1-az1")
+    pieces = tuple(
+        Piece(None, way, *where, "cb-1" if way is BLOCK else None, (window,), (window,), 1, 1, usd)
+        for way in ways
+    )
+    mix = Mix(pieces, usd, (window,), Decimal(24), None, None)
+    evidence = Evidence(2, True, usd, Decimal(0), 1, 0, 0, True)
+    return replace(plan(), combination=Combination("p5.48xlarge", mix, evidence))
+
+
+@pytest.mark.parametrize(
+    ("made", "most", "fits"),
+    [
+        (mixed("1100", BLOCK, BLOCK), "1100", True), (mixed("1100", BLOCK, BLOCK), "1099", False),
+        (mixed("1100", BLOCK, BLOCK), None, True), (mixed("1100", BLOCK, Way.ON_DEMAND), "1200", False),
+        (plan(), None, False),
+    ],
+)  # fmt: skip
+def test_a_mix_fits_where_all_of_it_is_promised(made: Plan, most: str | None, fits: bool) -> None:
+    """Under the limit, and without hours that may be refused on the day."""
+    assert (mix_under(made, Money(Decimal(most)) if most else None) is not None) is fits
+
+
+def test_a_mix_ends_the_wait_where_no_offer_does() -> None:
+    """The second round has two purchases that together fit."""
+    clock = Clock()
+    rounds = Rounds([plan(), mixed("1100", BLOCK, BLOCK)], clock)
+    waited = ask_until(rounds, Money(Decimal(1150)), NOW + timedelta(days=1), clock, never)
+    assert (waited.found, waited.rounds, waited.nothing) == (None, 2, False)
+    assert waited.mix is not None
+    assert [found for _, found, _ in rounds.lines] == [False, True]
 
 
 @settings(deadline=None, max_examples=60)

@@ -42,7 +42,9 @@ def combine(
     holds only the reason: the caller ranks single offers and says so.
     """
     cases = cases_of(need, seen, now)
-    supposed = () if seen.suppose else cases_of(need, replace(seen, suppose=True), now)
+    supposed = () if seen.promised else cases_of(need, replace(seen, suppose=True), now)
+    if seen.promised:
+        cases = tuple(replace(case, supply=_reserved(case)) for case in cases)
     if not cases and not supposed:
         return None
     try:
@@ -69,8 +71,9 @@ def _found(cases: Sequence[Case], seen: Seen, numbers: Numbers, limits: Limits) 
 
 def _reserved(case: Case) -> Supply:
     """The supply without hours of what must be held ahead; a head that need not be keeps its own."""
-    held = case.wish.parts[0].instance_type
-    return replace(case.supply, meters=tuple(m for m in case.supply.meters if m.instance_type != held))
+    return replace(
+        case.supply, meters=tuple(m for m in case.supply.meters if m.instance_type not in case.held)
+    )
 
 
 def _with_quotas(

@@ -47,7 +47,7 @@ MeterLimits = Mapping[tuple[Way, str, str], int]
 class Case:
     """What the program is asked for one type, and how its answer leads back to offers.
 
-    `left_out` names the parts of the need for which nothing was seen.
+    `left_out` names the parts of the need for which nothing was seen, `held` the types that must be held.
     """
 
     wish: Wish
@@ -55,6 +55,7 @@ class Case:
     offers: Mapping[str, Offer]
     rates: Mapping[str, HourlyRate]
     left_out: tuple[str, ...]
+    held: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,7 @@ class Seen:
     `ways` may be combined; `limits` bound the ways that are paid by the hour where `quotas` do not;
     `blocks_owned` counts the instances of blocks that the account owns. `same_zone` None: as the target
     wants it. `suppose`: what would be if no quota stood in the way of what is paid by the hour.
+    `promised`: only what is promised counts for parts that must be held.
     """
 
     offers: Sequence[PricedOffer]
@@ -74,6 +76,7 @@ class Seen:
     same_zone: bool | None = None
     quotas: tuple[HourlyQuota, ...] = ()
     suppose: bool = False
+    promised: bool = False
 
 
 def cases_of(need: Need, seen: Seen, now: datetime) -> tuple[Case, ...]:
@@ -180,6 +183,7 @@ def _case(asked: _Asked, beside: Sequence[_Beside], seen: Seen) -> Case:
         {candidate.id: offers[candidate.id][0] for candidate in candidates},
         {name: rate for name, (_, rate) in meters.items()},
         tuple(part.name for part in asked.need.beside if part.name not in known),
+        frozenset({asked.wanted.instance_type, *(o.kind.instance_type for o in beside if o.part.reserve)}),
     )
 
 

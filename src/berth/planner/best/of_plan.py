@@ -23,11 +23,14 @@ _ONLY_OF_ONE = {
 }
 
 
-def with_combination(plan: Plan, limits: MeterLimits | None = None, *, most: Money | None = None) -> Plan:
+def with_combination(
+    plan: Plan, limits: MeterLimits | None = None, *, most: Money | None = None, promised: bool = False
+) -> Plan:
     """The plan with its best combination; as it is where no mix is cheaper than its first choice.
 
     `limits` bound the ways that are paid by the hour where the plan names no quota of theirs (None: not
     known, so they are not counted on). `most` bounds the total as a budget does (None: the need's alone).
+    `promised`: nothing that must be held is left to the day.
     """
     if plan.reuse is not None:
         return plan
@@ -39,6 +42,7 @@ def with_combination(plan: Plan, limits: MeterLimits | None = None, *, most: Mon
         limits=limits or {},
         blocks_owned=plan.blocks_held,
         quotas=plan.quotas,
+        promised=promised,
     )
     numbers = {(c.offer.region, c.offer.offering_id): c.number for c in plan.choices}
     found = combine(_bounded(plan.need, most), seen, plan.made_at, numbers)
