@@ -164,6 +164,9 @@ def _other(other: OtherMix) -> str:
     differs = _DIFFERS.get(Kind(other.kind)) if other.kind in set(Kind) else other.kind
     if other.way is not None:
         differs = f"without {label(other.way)}"
+    if other.kind == Kind.OTHER_PLACE:
+        places = {piece.zone_id or piece.region for piece in other.mix.pieces if piece.promised}
+        differs = f"elsewhere, {plain(', '.join(sorted(places)), 60)}"
     return f"{money_text(other.mix.total)} {differs}: {', '.join(_trades(other)) or 'at the same price'}"
 
 
