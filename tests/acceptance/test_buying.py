@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -79,6 +82,39 @@ def test_a_journal_that_cannot_be_used_is_named(berth: Any, monkeypatch: pytest.
         assert f"the journal {blocked}/journal.sqlite cannot be used" in ended.err
         assert "BERTH_HOME" in ended.err
         assert ended.money == "nothing was spent"
+
+
+def test_a_journal_that_cannot_be_read_is_no_journal_of_nothing(
+    berth: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The order may have been paid: not to be bought by hand. Where there is no journal, nothing was."""
+    berth.plan("unread")
+    assert berth.buy("unread").code == 0
+    file = Path(os.environ["BERTH_HOME"]) / "journal.sqlite"
+    file.write_text("no database " * 100)
+    for asked in (("show", "unread"), ("buy", "unread#1", "--yes", "--max", "500")):
+        ended = berth(*asked)
+        assert ended.code == 1
+        assert "what was paid for unread before is in it, and not known: do not buy by hand" in ended.err
+    monkeypatch.setenv("BERTH_HOME", "/dev/null/none")
+    assert "before" not in berth("show", "unread").err
+
+
+def test_a_journal_that_fails_in_the_middle_is_named(berth: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The disk is full at the intent: the journal and what to do, no trace of a fault, nothing paid."""
+    from berth.orders.journal import Journal
+
+    def full(*_: Any, **__: Any) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    berth.plan("middle")
+    monkeypatch.setattr(Journal, "intend", full)
+    ended = berth.buy("middle")
+    assert ended.code == 1
+    assert ended.money == "nothing was spent"
+    assert "journal.sqlite cannot be used: database or disk is full" in " ".join(ended.err.split())
+    assert "trace" not in ended.err
+    assert berth.sold("middle") == []
 
 
 def test_lagging_describes_leave_it_unknown(berth: Any) -> None:

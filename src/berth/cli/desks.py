@@ -229,7 +229,7 @@ def counter(
     with ExitStack() as opened:
         db: Database | None = None
         known: tuple[str, ...] = ()
-        with journal_trouble(place):
+        with _unread(about, place), journal_trouble(place):
             if about and place.exists():  # one connection for all of the verb
                 db = opened.enter_context(closing(place.to_write()))
                 _tell_remembered(db, about)
@@ -256,23 +256,49 @@ def journal_trouble(place: Place | None = None) -> Iterator[None]:
     except NewerSchema as problem:
         raise BerthError(ExitCode.BAD_REQUEST, f"{place}: {problem}") from None
     except (OSError, sqlite3.Error) as problem:
-        raise BerthError(
-            ExitCode.INTERNAL_ERROR,
-            f"the journal {place} cannot be used: {problem}",
-            "free what is full or in the way, or name another folder in BERTH_HOME",
-        ) from None
+        raise _full_or_in_the_way(place, problem) from None
+
+
+def _full_or_in_the_way(place: Place | None, problem: Exception) -> BerthError:
+    return BerthError(
+        ExitCode.INTERNAL_ERROR,
+        f"the journal {place} cannot be used: {problem}",
+        "free what is full or in the way, or name another folder in BERTH_HOME",
+    )
+
+
+@contextmanager
+def _unread(about: str | None, place: Place) -> Iterator[None]:
+    """A journal that cannot be opened does not say what was paid before; silence would read as nothing."""
+    try:
+        yield
+    except BerthError as error:
+        if about is not None and _may_hold(place):
+            error.message += f"\nwhat was paid for {about} before is in it, and not known: do not buy by hand"
+        raise
+
+
+def _may_hold(place: Place) -> bool:
+    try:
+        return place.exists()
+    except OSError:  # a folder that may not be looked into may hold one
+        return True
 
 
 @contextmanager
 def lost_server(place: Place | None) -> Iterator[None]:
-    """Turn the loss of a journal's server, at whatever moment of a verb, into a BerthError.
+    """Turn the loss of a journal, at whatever moment of a verb, into a BerthError.
 
     What is known about money is what was told last (`tell_spending`).
     """
+    import sqlite3
+
     from berth.storage.database import Unusable
 
     try:
         yield
+    except sqlite3.Error as problem:
+        raise _full_or_in_the_way(place, problem) from None
     except Unusable as problem:
         where = (
             "the journal's setting cannot be used" if place is None else f"the journal {place} cannot be used"
