@@ -65,7 +65,7 @@ def test_killed_at_each_effect_point_and_run_again(name: str) -> None:
     assert stopped_everywhere(name, Trouble.KILLED) >= 6
 
 
-@pytest.mark.parametrize("name", (*BOUGHT, "buy two blocks"))
+@pytest.mark.parametrize("name", [*BOUGHT, "buy two blocks"])
 def test_killed_at_each_effect_point_while_aws_shows_writes_late(name: str) -> None:
     """The six-minute rule holds back the second call, wherever the first one was cut off."""
     stopped_everywhere(name, Trouble.KILLED, lag="5")

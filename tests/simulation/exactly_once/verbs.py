@@ -17,6 +17,7 @@ from berth.cli.desks import Counter
 from berth.cli.extend import _extend as extend_order
 from berth.cli.extend import _say as say_extended
 from berth.cli.launch import launch_order, say_launched, what_to_launch
+from berth.cli.pieces import show_whole, whole_named
 from berth.cli.show import _show_one, settled
 from berth.orders.extensions.wish import read_wish
 from berth.planner.best.combination import Combination, Mix, Piece
@@ -154,6 +155,9 @@ def buy(at: Counter, need: str) -> int:
 
 def show(at: Counter, need: str) -> int:
     """`berth show NEED --history`."""
+    whole = whole_named(at, need)
+    if whole is not None:
+        return show_whole(at, whole, wait=False, history=True)
     return _show_one(at, settled(at, at.order(need), wait=False), history=True)
 
 
