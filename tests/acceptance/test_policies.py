@@ -128,6 +128,7 @@ def test_what_a_training_plan_takes_is_allowed(watched: Watched) -> None:
     watched("plan", need)
     watched("buy", "served#1", "--yes", "--max", "500")
     watched.open("served")
+    watched("renewal", "served", ends=(0, 10))
     watched("extend", "served", "--by", "1d", "--yes", "--max", "500")
     watched("deploy", "served")
     watched("invoke", "served", "{}")
@@ -156,6 +157,7 @@ def test_what_a_capacity_block_takes_is_allowed(watched: Watched) -> None:
     linux = [{"Name": "platform-details", "Values": ["Linux/UNIX"]}]
     image = watched.ec2.describe_images(Filters=linux)["Images"][0]["ImageId"]
     watched("launch", "block", "--image", image)
+    watched("renewal", "block", "--by", "7d", ends=(0, 10))
     watched("extend", "block", "--by", "7d", "--yes", "--max", "9000")
     watched("show", "block")
     watched("ls", "--region", "us-east-1")
