@@ -7,7 +7,7 @@ VENV := .venv/bin/python
 export PATH := $(if $(wildcard .venv-node/tools),$(CURDIR)/.venv-node/tools:)$(PATH)
 CHECKED := src tests tools $(wildcard examples benchmarks)
 
-.PHONY: help install check format test test-clients demo bench lock clean
+.PHONY: help install check format test test-clients demo rehearsals bench lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the verbs
@@ -36,6 +36,9 @@ test-clients: install ## the acceptance with the AWS CLI and the JavaScript SDK 
 
 demo: install ## a reserved endpoint from plan to clean account, and a lost answer, in a rehearsal
 	@$(VENV) examples/demo/demo.py
+
+rehearsals: install ## two whole stories against a yard: 16 H200 at once, and a CI pool on rolling blocks
+	@for file in examples/*/rehearse.py; do echo "== $$file"; $(VENV) "$$file" || exit 1; done
 
 bench: install ## every benchmark, one after the other (minutes)
 	@failed=0; for file in benchmarks/bench_*.py benchmarks/wire.py benchmarks/kills.py; do echo "== $$file"; $(VENV) "$$file" || failed=1; done; exit $$failed

@@ -171,17 +171,14 @@ def a_timer_that_extends(stage: Stage) -> None:
     """Ten days before the second end: extending is proposed; a timer runs every minute, and buys once."""
     stage.say("3. A fortnight later. The other team is still there, and behind the second block all is free.")
     stage.clock("set", "2027-03-19T12:30Z")
-    stage.berth("renewal", "ci-b200", *WITHIN)
-    made = stage.berth("renewal", "ci-b200", *WITHIN, "--json", show=False).json
-    best = made["ways"][0]
+    made = stage.berth("renewal", "ci-b200", *WITHIN).out
+    best, second, *_ = ways_of(made)
     stage.check(
         "extending is proposed: the same zone, without a gap, beside a new block and its price",
-        true=best["means"] == "extend"
-        and best["same_zone"]
-        and any(w["means"] == "new" for w in made["ways"]),
+        true=best[1:3] == ["extend", "usw2-az2"] and second[1] == "new" and best[7] == second[7] == "none",
     )
     paid = stage.paid(ACCOUNT)
-    timer = (*made["proposed"].split()[1:], "--yes")
+    timer = proposed(made)
     stage.say("The proposal's command goes into a timer that runs every minute.")
     tries = [stage.berth(*timer, expect=15)]
     for _ in range(2):
