@@ -213,6 +213,7 @@ def show_pieces(at: Counter, mix: Mix, queue: Sequence[Ranked], found: Survey, t
 def _decide(at: Counter, asked: Asked, found: Survey, queue: Sequence[Ranked]) -> None:
     """Ask once for all pieces. Raises BerthError for a no, and where `--yes` says nothing of a doubt."""
     from berth.orders.pieces.whole import total_of
+    from berth.orders.pieces.wording import many
 
     if asked.yes and found.unconfirmed and not asked.unconfirmed:
         raise BerthError(
@@ -223,5 +224,5 @@ def _decide(at: Counter, asked: Asked, found: Survey, queue: Sequence[Ranked]) -
     if asked.yes:
         return
     at.output.talk(f"  account  {at.door.identity.account_shown}, {at.door.identity.role}")
-    if not at.output.ask(f"Buy all {len(queue)} for {total_of([one.piece for one in queue])}?"):
+    if not at.output.ask(f"Buy {many(len(queue))} for {total_of([one.piece for one in queue])}?"):
         raise BerthError(ExitCode.DECISION_NEEDED, "not confirmed: nothing was bought")

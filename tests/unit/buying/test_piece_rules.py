@@ -89,7 +89,7 @@ def test_every_instant_at_which_pieces_overlap_is_within_a_sum(offers: list[Offe
 
 
 def test_what_stands_in_for_a_piece() -> None:
-    """As much of the same for all of its window, cheapest first; never itself, never with an unknown price."""
+    """As much of the same for all of its window, cheapest first; never itself, nor at an unknown price."""
     wanted = block(1, 1, 2)
     dearer, longer = block(1, 1, 2, "120.00"), block(0, 3, 2, "110.00", "use1-az6")
     seen = [dearer, longer, wanted, block(1, 1, 4), block(2, 1, 2), replace(dearer, fee=None)]

@@ -93,4 +93,5 @@ def _taken(key: OrderKey) -> BerthError:
 
 def _agreed(pieces: Sequence[Piece]) -> str:
     standing = live(pieces)
-    return f"{len(standing)} pieces for {total_of(standing)}"
+    noun = "piece" if len(standing) == 1 else "pieces"
+    return f"{len(standing)} {noun} for {total_of(standing)}"

@@ -254,7 +254,7 @@ class _Buying:
             if purchase.how is How.BOUGHT:
                 paid.append(piece.number)
         now = self._desk.clock.now()
-        whole = self._book.move(whole, WholeState.BOUGHT, now, f"all {len(whole.live)} pieces")
+        whole = self._book.move(whole, WholeState.BOUGHT, now, "every piece")
         self._tally.tell()
         return Bought(whole, self._orders(whole), tuple(paid))
 
@@ -281,7 +281,7 @@ class _Buying:
         if known.state is not WholeState.BOUGHT:
             held = replace(known, holder=self._desk.holders.me())
             known = self._book.open(held, known, None, now)
-            known = self._book.move(known, WholeState.BOUGHT, now, f"all {len(known.live)} pieces")
+            known = self._book.move(known, WholeState.BOUGHT, now, "every piece")
         self._tally.tell()
         return Bought(known, {number: orders[number] for number in sorted(orders)})
 

@@ -46,7 +46,8 @@ def mix_of(plan: Plan, parts: Sequence[Plan] = ()) -> Mix:
         if strange and zones:
             cares.append(f"{part.need.part_name} is in {', '.join(strange)}, not in {', '.join(zones)}")
         offers, day = (*offers, *found), (*day, *more)
-    if len(offers) < 2:
+    mixed = plan.combination is not None and plan.combination.best is not None
+    if len(offers) < 2 and not (offers and mixed):  # beside hours on the day, one purchase is a piece too
         raise _nothing(plan) if not offers else _single(plan)
     beside = tuple(beside_text(part, zones, plan.need.name) for part in plan.need.beside if not part.reserve)
     return Mix(offers, day, beside, tuple(cares))

@@ -65,14 +65,19 @@ def state_of(whole: Whole, orders: Orders) -> str:
         return "bought"
     if OrderState.FAILED in states:
         return "failed"
-    return "buying" if whole.state is WholeState.BUYING else f"{bought} of {len(whole.live)} pieces bought"
+    return "buying" if whole.state is WholeState.BUYING else f"{bought} of {many(len(whole.live))} bought"
+
+
+def many(number: int) -> str:
+    """`1 piece`, `2 pieces`."""
+    return f"{number} {'piece' if number == 1 else 'pieces'}"
 
 
 def whole_lines(whole: Whole, orders: Orders, now: datetime) -> list[str]:
     """How an order of several pieces stands, piece by piece."""
     known = list(orders.values())
     lines = [
-        f"order    {whole.key}: {state_of(whole, orders)}, {len(whole.live)} pieces",
+        f"order    {whole.key}: {state_of(whole, orders)}, {many(len(whole.live))}",
         f"money    {spending_of(whole.key, known).line()}; agreed {total_of(whole.live)}",
     ]
     tags = tags_of_context(whole.agreement.context)
