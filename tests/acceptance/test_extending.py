@@ -295,6 +295,9 @@ def test_an_extension_waits_for_an_approval_of_its_own(
     assert "the same command with --proof proof.json" in first.err
     assert first.money == "nothing was spent"
     assert longer.calls() == 0
+    left = longer.berth("leave", "--region", "us-east-1")
+    assert left.code == 32, "the extension that is asked for can still be made"
+    assert "1 armed" in left.out
     assert longer("--by", "1d", *PAID).code == 0  # below the threshold
 
 

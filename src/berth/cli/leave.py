@@ -14,6 +14,8 @@ from berth.terms.outcomes import BerthError, ExitCode
 
 if TYPE_CHECKING:
     from berth.inventory.leaving import Armed, Doubt, Leaving
+    from berth.orders.approvals import ApprovalRequest
+    from berth.orders.order import Order
     from berth.terms.money import Money
 
 
@@ -59,19 +61,31 @@ def _doubts(at: Counter) -> list[Doubt]:
 
 
 def _armed(at: Counter) -> list[Armed]:
-    """Purchases that were asked approval for and not made; what is bought is armed no longer."""
+    """Purchases and extensions that were asked approval for and not made; what is made is armed no longer."""
     from berth.inventory.leaving import Armed
-    from berth.orders.order import OrderState
 
     ledger, now = at.journal.ledger(), at.door.clock.now()
     found = []
     for request in ledger.requests():
-        order = at.journal.order(request.key)
-        made = order is not None and order.state is OrderState.BOUGHT
+        made = _is_made(at.journal.order(request.key), request)
         if request.key.account == at.account and now < request.expires_at and not made:
             given = bool(ledger.given(request))
             found.append(Armed(str(request.key), request.amount, request.expires_at, given))
     return found
+
+
+def _is_made(order: Order | None, request: ApprovalRequest) -> bool:
+    """Whether what the request asks for has been bought: the order, or its extension to that end."""
+    from berth.orders.extensions.extension import ExtensionState
+    from berth.orders.order import OrderState
+    from berth.terms.instants import iso
+
+    if order is None or order.state is not OrderState.BOUGHT:
+        return False
+    if request.what.get("kind") != "extension":
+        return True
+    ends = {iso(one.window.end) for one in order.extensions if one.state is ExtensionState.BOUGHT}
+    return request.what.get("end") in ends
 
 
 def _unused(at: Counter) -> dict[tuple[str, str], Money]:

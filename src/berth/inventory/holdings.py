@@ -164,6 +164,13 @@ class Holding:
         return self.owned.fee or _tagged_fee(self.owned.tag(FEE_TAG))
 
     @property
+    def is_fee_by_tag(self) -> bool:
+        """Whether the fee is known by Berth's tag alone: that of the purchase, without its extensions."""
+        return (
+            self.known is None and self.owned is not None and self.owned.fee is None and self.fee is not None
+        )
+
+    @property
     def who(self) -> str:
         """Who ordered it: an order of this journal, one the tag names, or what people's tags say."""
         if self.known is not None:

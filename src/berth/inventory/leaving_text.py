@@ -74,6 +74,8 @@ def _paid(one: StillPaid, left: Leaving) -> str:
     unused = (
         f"{one.unused} unused" if one.unused is not None else "how much of its fee is unused is not known"
     )
+    if one.unused is not None and holding.is_fee_by_tag:
+        unused += " of its first fee: what extending it cost is on no tag"
     return f"{holding.region} {holding.id} ({holding.state}), {holding.who}: {until}, {unused}"
 
 

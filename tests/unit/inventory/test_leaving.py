@@ -50,6 +50,7 @@ def test_what_is_unused_is_the_share_of_the_time_to_come() -> None:
     assert made.paid[0].unused == Money(Decimal("750"), "USD")
     assert made.exit_code is ExitCode.CLEANED_STILL_PAID
     assert "paid until 2026-12-02T03:00:00Z, 750.00 USD unused" in " ".join(leaving_text(made).split())
+    assert "of its first fee: what extending it cost is on no tag" in " ".join(leaving_text(made).split())
     ahead = left(owned(start=NOW + timedelta(hours=1), end=NOW + timedelta(hours=2)))
     assert ahead.paid[0].unused == FEE
 
