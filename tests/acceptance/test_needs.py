@@ -58,7 +58,7 @@ NEEDS = {
     "model-validation": "BEST validate-1#1 capacity block, 4 days, 2 x p5e.48xlarge $10,545.41 up front",
     "workshop": "BEST workshop-1#1 training plan, 8 x ml.p4d.24xlarge $5,210.88 now",
     "inference-before-launch": "BEST serve-1#1 training plan $228.77 now",
-    "training-cluster": "BEST train-1#1 capacity block $36,677.38 up front",
+    "training-cluster": "BEST train-1#best 1 purchase, the rest on-demand $24,266.66 in all",
     "release-test": "BEST efa-release#1 capacity block, 24 h",
 }
 

@@ -102,6 +102,9 @@ def _regions(plan: Plan) -> str:
 def _beside_lines(plan: Plan) -> list[str]:
     """The parts that are not planned here, and what is done about each (field fault 42)."""
     zones = plan.best.offer.zones if plan.best else ()
+    if plan.mix is not None and plan.mix_leads:
+        held = (piece.zone_id for piece in plan.mix.pieces if piece.promised and piece.zone_id)
+        zones = tuple(dict.fromkeys(held))
     lines: list[str] = []
     for part in plan.need.beside:
         lines += hung(beside_text(part, zones, plan.need.name), "" if lines else "BESIDE")
