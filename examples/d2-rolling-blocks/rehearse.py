@@ -204,7 +204,8 @@ def the_books(stage: Stage, vision: Any, theirs: dict[str, Any]) -> None:
     """Journal and ledger tell the same; what is another team's is as it was."""
     stage.say("4. The books.")
     stage.berth("show", "ci-b200")
-    stage.berth("ls", "--orders")
+    orders = stage.berth("ls", "--orders").out
+    stage.check("the extended order shows both fees together", true="76,383.56 USD" in orders)
     events = stage.berth("audit", "--json", show=False).json["events"]
     kinds = ("bought", "extension bought")
     journal = [Decimal(one["amount"]["amount"]) for one in events if one["kind"] in kinds]

@@ -92,6 +92,7 @@ def test_a_block_is_extended_once_and_every_verb_knows(longer: Longer) -> None:
     assert shown["report"]["paid"] == {"amount": "9169.35", "currency": "USD"}
     listed = longer.berth("show").out
     assert "9,169.35" in listed
+    assert "9,169.35 USD" in longer.berth("ls", "--orders").out
     assert f"{until:%m-%d %H:%M}Z" in listed
     assert f"{until:%Y-%m-%d %H:%M}" in longer.berth("ls", "--region", "us-east-1").out
     cleaned = longer.berth("clean", longer.name)

@@ -12,6 +12,7 @@ from berth.orders.seen import SeenReservation
 from berth.orders.wording import reservation_id, reservation_window
 from berth.planner.offers import money_json
 from berth.terms.instants import iso
+from berth.terms.money import Money
 from berth.terms.text import plain
 from berth.terms.ways import Way
 
@@ -40,7 +41,7 @@ def list_lines(orders: Sequence[Order], who: Mapping[OrderKey, Who]) -> list[str
         start, end = _window(order)
         window = f"{start:%Y-%m-%d %H:%M} to {end:%m-%d}Z"
         way = _SHORT.get(order.offer.way, order.offer.way.value)
-        lines.append(_COLUMNS.format(str(order.key), order.state.value, way, window, str(order.attempt.fee)))
+        lines.append(_COLUMNS.format(str(order.key), order.state.value, way, window, str(_fee(order))))
         lines.append(f"  {reservation_id(order) or 'no reservation known'}, {order.offer.region}")
         lines.append(f"  by {_by(who.get(order.key, NOBODY))}")
     folded = (textwrap.wrap(plain(line, 400), WIDTH, subsequent_indent="     ", **KEPT) for line in lines)
@@ -58,13 +59,18 @@ def _order_json(order: Order, who: Who) -> dict[str, Any]:
         "way": order.offer.way.value,
         "region": order.offer.region,
         "window": {"start": iso(start), "end": iso(end)},
-        "fee": money_json(order.attempt.fee),
+        "fee": money_json(_fee(order)),
         "money": order.spending.spent.value,
         "reservation": reservation_id(order),
         "changed_at": iso(order.changed_at),
         "caller": who.caller,
         "process": who.process,
     }
+
+
+def _fee(order: Order) -> Money:
+    """All that was paid for what is held: with the extensions that its window holds."""
+    return order.held.fee or order.attempt.fee if order.extended else order.attempt.fee
 
 
 def _window(order: Order) -> tuple[Any, Any]:
