@@ -238,7 +238,8 @@ def counter(
         with journal_trouble(place):
             db = db or opened.enter_context(closing(place.to_write()))
             journal = Journal(db, door.identity.realm, who=Who(door.identity.arn, this_process()))
-            tell_spending(_in_doubt(journal.orders(door.identity.account, about)) if about else NOTHING_SPENT)
+            ours = _own(journal.orders(None, about), door.identity.account) if about else ()
+            tell_spending(_in_doubt(ours))
         with lost_server(place):
             yield Counter(output, door, journal, shared=place.shared)
 
@@ -322,6 +323,11 @@ def _tell_remembered(db: Database, need: str) -> None:
         tell_spending(doubt)
     elif orders:
         tell_spending(max(orders, key=lambda order: order.changed_at).spending)
+
+
+def _own(orders: Sequence[Order], account: str) -> tuple[Order, ...]:
+    """The account's orders, and pieces that orders of several pieces have in other accounts."""
+    return tuple(order for order in orders if order.key.account == account or order.key.piece)
 
 
 def _in_doubt(orders: Sequence[Order]) -> Spending:

@@ -63,11 +63,15 @@ def _doubts(at: Counter) -> list[Doubt]:
 def _armed(at: Counter) -> list[Armed]:
     """Purchases and extensions that were asked approval for and not made; what is made is armed no longer."""
     from berth.inventory.leaving import Armed
+    from berth.orders.pieces.book import WholeBook
+    from berth.orders.pieces.whole import WholeState
 
     ledger, now = at.journal.ledger(), at.door.clock.now()
+    wholes = WholeBook(at.journal).wholes(at.account)
+    whole = {one.key for one in wholes if one.state is WholeState.BOUGHT}
     found = []
     for request in ledger.requests():
-        made = _is_made(at.journal.order(request.key), request)
+        made = request.key in whole or _is_made(at.journal.order(request.key), request)
         if request.key.account == at.account and now < request.expires_at and not made:
             given = bool(ledger.given(request))
             found.append(Armed(str(request.key), request.amount, request.expires_at, given))
