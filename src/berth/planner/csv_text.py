@@ -81,7 +81,7 @@ def _rate(line: PayAsYouGo) -> dict[str, str]:
         "currency": line.total.currency if line.total else "",
         "per_usable_instance_hour": _amount(rate.hourly),
         "per_usable_accelerator_hour": _amount(line.per_accelerator_hour),
-        "source": "live" if rate.live else rate.source,
+        "source": ", ".join(filter(None, ("live" if rate.live else rate.source, rate.agreed))),
         "seen": rate.as_of.isoformat() if rate.as_of else "",
     }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from berth.facts.instance_types import instance_type
+from berth.facts.regions import region
 from berth.planner.best.changes import Kind as ChangeKind
 from berth.planner.best.combination import (
     Combination,
@@ -22,7 +23,7 @@ from berth.terms.durations import spoken
 from berth.terms.text import plain
 from berth.terms.window import Window
 
-_ROW = "{:<3}{:<16}{:<11}{:<28}{:>7}{:>15}"
+_ROW = "{:<3}{:<16}{:<15}{:<24}{:>6}{:>16}"
 _DIFFERS = {
     Kind.PROMISED: "all of it promised",
     Kind.ONE_PIECE: "one offer alone",
@@ -115,7 +116,15 @@ def _best_lines(best: Mix, evidence: Evidence, kind: str, head: str) -> list[str
         off = spoken(sum(pauses, timedelta()))
         times = "once" if len(pauses) == 1 else f"{len(pauses)} times"
         lines += hung(f"it pauses {times}, {off} in all: checkpoint", "  care")
+    for zone in dict.fromkeys(p.zone_id for p in best.pieces if p.promised and _is_local(p)):
+        said = f"{plain(zone or '', 20)} is a Local Zone: opt in to it and have a subnet there first"
+        lines += hung(said, "  care")
     return lines + _bought_cares(sum(p.promised for p in best.pieces))
+
+
+def _is_local(piece: Piece) -> bool:
+    known = region(piece.region)
+    return known is not None and piece.zone_id in {zone.zone_id for zone in known.local_zones}
 
 
 def _bought_cares(bought: int) -> list[str]:

@@ -230,3 +230,20 @@ def test_the_text_fits_80_columns_and_says_what_it_must() -> None:
         "bound $8,703.30",
     )
     assert [told for told in whole if told not in text] == []
+
+
+def test_a_piece_in_a_local_zone_says_what_it_takes() -> None:
+    """An opt-in and a subnet, as a single offer there says."""
+    local = tuple(replace(b, segments=tuple(replace(s, zone_id="use1-atl2-az1") for s in b.segments),
+                          region="us-east-1") for b in BLOCKS[:2])  # fmt: skip
+    rate = HourlyRate(
+        Way.ON_DEMAND, "us-east-1", "on-demand", Money(Decimal("63.296")), instance_type=TYPE
+    )  # fmt: skip
+    what = replace(
+        seen(*local, limits={(Way.ON_DEMAND, "us-east-1", TYPE): 8}), rates=(rate,)
+    )  # fmt: skip
+    found = made(a_need(regions=("us-east-1",)), what)
+    text = " ".join(" ".join(combination_lines(found, a_need())).split())
+    assert text.count("use1-atl2-az1 is a Local Zone: opt in to it and have a subnet there first") == 1
+    elsewhere = " ".join(combination_lines(made(a_need(), seen(*BLOCKS)), a_need()))
+    assert "Local Zone" not in elsewhere
