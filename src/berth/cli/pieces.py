@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 def whole_named(at: Counter, text: str) -> Whole | None:
     """The order of several pieces of that name; None where the name is of one reservation, or of a piece.
 
-    `eval` is the latest order of the need. A journal made anew knows the pieces alone: there is none then.
+    `eval` is the latest order of the need. Of a journal made anew it is what the pieces tell.
     """
     from berth.orders.order import OrderKey, split_order_name
     from berth.orders.pieces.book import WholeBook
+    from berth.orders.pieces.whole import made_anew
 
     try:
         need, sequence, piece = split_order_name(text)
@@ -27,14 +28,15 @@ def whole_named(at: Counter, text: str) -> Whole | None:
         return None
     if piece:
         return None
-    book = WholeBook(at.journal)
-    if sequence is not None:
-        return book.whole(OrderKey(at.account, need, sequence))
-    wholes = book.wholes(at.account, need)
-    single = [order.key.sequence for order in at.journal.orders(at.account, need) if not order.key.piece]
-    if not wholes or wholes[-1].key.sequence < max(single, default=0):
-        return None
-    return wholes[-1]
+    book, orders = WholeBook(at.journal), at.journal.orders(at.account, need)
+    if sequence is None:
+        known = [whole.key.sequence for whole in book.wholes(at.account, need)]
+        several = max((*known, *(o.key.sequence for o in orders if o.key.piece)), default=0)
+        if several <= max((o.key.sequence for o in orders if not o.key.piece), default=0):
+            return None
+        sequence = several
+    key = OrderKey(at.account, need, sequence)
+    return book.whole(key) or made_anew(key, orders)
 
 
 def settled_pieces(at: Counter, whole: Whole, *, wait: bool = False) -> tuple[Whole, dict[int, Order]]:

@@ -170,6 +170,7 @@ def go_on_whole(at: Counter, whole: Whole, need: Need, *, wait: bool) -> int:
 
     What is missing is bought by whoever decides about money: `berth buy`, not this verb run again.
     """
+    from berth.orders.order import OrderState
     from berth.orders.pieces.whole import spending_of
     from berth.orders.pieces.wording import state_of
 
@@ -177,8 +178,8 @@ def go_on_whole(at: Counter, whole: Whole, need: Need, *, wait: bool) -> int:
     told = Documents(at, "berth.run-pieces/1", str(whole.key))
     code = each_piece(at, whole, lambda there, order: go_on(there, order, need, wait=wait, tell=told.add))
     told.tell()
-    state = state_of(whole, orders)
-    if state != "bought":
+    state, known = state_of(whole, orders), [orders[p.number] for p in whole.live if p.number in orders]
+    if any(order.state is not OrderState.BOUGHT for order in known) or len(known) < len(whole.live):
         raise BerthError(
             ExitCode.DECISION_NEEDED,
             f"order {whole.key} is not whole: {state}",

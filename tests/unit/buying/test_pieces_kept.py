@@ -15,6 +15,9 @@ from berth.orders.audit import read_audit
 from berth.orders.journal import open_journal
 from berth.orders.journal_file import place_of
 from berth.orders.order import Approval, OrderState
+from berth.orders.pieces.book import WholeBook
+from berth.orders.pieces.whole import made_anew
+from berth.orders.pieces.wording import whole_lines
 from berth.orders.rebuild import Fate, marked_in, restore
 from berth.storage.migrations import migrations
 
@@ -76,6 +79,12 @@ def test_pieces_of_a_lost_journal_become_orders_again(buyer: Shopping, tmp_path:
         (Fate.RESTORED, "eval/1.1"),
         (Fate.RESTORED, "eval/1.2"),
     ]
+    whole = made_anew(KEY, journal.orders(ACCOUNT))
+    assert whole is not None
+    assert [piece.fee.amount for piece in whole.pieces] == [100, 200]
+    lines = whole_lines(whole, WholeBook(journal).orders(whole), buyer.clock.now())
+    assert lines[0] == "order    eval: bought, as far as is known, 2 pieces"
+    assert made_anew(replace(KEY, sequence=2), journal.orders(ACCOUNT)) is None
     buyer.journal.close()
     buyer.journal = journal
     bought = buyer.buy_all()

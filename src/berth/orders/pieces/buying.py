@@ -176,6 +176,8 @@ class _Buying:
         if order.state is OrderState.BOUGHT:
             order, _ = refresh(desk, order)
             desk.tell_spending(order.spending)
+            if known is None:
+                self._tell_other(piece, order)
         return order
 
     def _tell_other(self, piece: Piece, order: Order) -> None:

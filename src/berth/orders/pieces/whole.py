@@ -75,6 +75,22 @@ class Whole:
         return live(self.pieces)
 
 
+def made_anew(key: OrderKey, orders: Sequence[Order]) -> Whole | None:
+    """The whole of pieces that a journal knows without it, since AWS keeps their marks and not the whole.
+
+    Its holder is empty: whether there were more pieces is not known. None without pieces.
+    """
+    own = [o for o in orders if o.key.piece and replace(o.key, piece=0) == key]
+    if not own:
+        return None
+    pieces = tuple(
+        Piece(order.key.piece, order.key, replace(order.offer, fee=order.attempt.fee))
+        for order in sorted(own, key=lambda order: order.key)
+    )
+    began, changed = min(o.created_at for o in own), max(o.changed_at for o in own)
+    return Whole(key, WholeState.HALTED, pieces, Agreement(context=own[0].context), "", began, changed)
+
+
 def live(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
     """The pieces that no other one replaces."""
     replaced = {piece.instead_of for piece in pieces}

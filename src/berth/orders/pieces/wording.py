@@ -62,7 +62,7 @@ def state_of(whole: Whole, orders: Orders) -> str:
     if any(state in {OrderState.BUYING, OrderState.UNKNOWN, OrderState.DISPUTED} for state in states):
         return "in doubt"
     if bought == len(whole.live):
-        return "bought"
+        return "bought" if whole.holder else "bought, as far as is known"
     if OrderState.FAILED in states:
         return "failed"
     return "buying" if whole.state is WholeState.BUYING else f"{bought} of {many(len(whole.live))} bought"
@@ -83,6 +83,8 @@ def whole_lines(whole: Whole, orders: Orders, now: datetime) -> list[str]:
     tags = tags_of_context(whole.agreement.context)
     if tags:
         lines.append(f"tags     {', '.join(f'{key}={value}' for key, value in sorted(tags.items()))}")
+    if not whole.holder:
+        lines.append("note     the journal was made anew: whether there were more pieces is not known")
     for piece in whole.live:
         lines += _piece_lines(whole, piece, orders.get(piece.number))
     return [*lines, f"next     {next_of_whole(whole, orders, now)}"]
