@@ -75,11 +75,14 @@ def when(need: Need) -> str:
     return f"{begin} to {instant_text(need.latest_end, need)}"
 
 
-def beside_text(part: Part, zones: tuple[str, ...], name: str) -> str:
+def beside_text(part: Part, zones: tuple[str, ...], name: str, *, mixed: bool = False) -> str:
     """What is done about a part beside the planned one of need `name`.
 
     `zones` are those of the best choice: what is launched beside it belongs there; empty: none is chosen yet.
+    `mixed`: the combination holds it.
     """
+    if part.reserve and mixed:
+        return f"{part.name}: {what(part)}, held with the others by {name}#best"
     if part.reserve:
         return f"{part.name}: {what(part)}, held by itself: berth plan FILE --part {part.name}"
     first, *others = part.types

@@ -105,9 +105,12 @@ def _beside_lines(plan: Plan) -> list[str]:
     if plan.mix is not None and plan.mix_leads:
         held = (piece.zone_id for piece in plan.mix.pieces if piece.promised and piece.zone_id)
         zones = tuple(dict.fromkeys(held))
+    left_out = plan.combination.left_out if plan.combination else ()
     lines: list[str] = []
     for part in plan.need.beside:
-        lines += hung(beside_text(part, zones, plan.need.name), "" if lines else "BESIDE")
+        mixed = plan.mix is not None and part.name not in left_out
+        told = beside_text(part, zones, plan.need.name, mixed=mixed)
+        lines += hung(told, "" if lines else "BESIDE")
     return lines
 
 

@@ -116,11 +116,11 @@ def _sooner(wish: Wish, supply: Supply, fits: Fits) -> Iterator[Change]:
 
 def _elsewhere(wish: Wish, supply: Supply, fits: Fits) -> Iterator[Change]:
     """Fewer bounds on where: the least of them that helps."""
-    if wish.same_zone and (answer := fits(replace(wish, same_zone=False, same_region=True))):
+    together = wish.same_zone or any(part.beside for part in wish.parts)
+    apart = replace(wish, same_zone=False, parts=tuple(replace(p, beside=None) for p in wish.parts))
+    if together and (answer := fits(replace(apart, same_region=True))):
         yield Change(Kind.ZONES, "several zones of one Region", answer)
-    elif (wish.same_zone or wish.same_region) and (
-        answer := fits(replace(wish, same_zone=False, same_region=False))
-    ):
+    elif (together or wish.same_region) and (answer := fits(replace(apart, same_region=False))):
         yield Change(Kind.ZONES, "several Regions", answer)
     elif wish.zones is not None and (answer := fits(replace(wish, zones=None))):
         yield Change(Kind.ZONES, f"zone {', '.join(answer.places)}", answer)

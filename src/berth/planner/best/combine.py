@@ -151,8 +151,8 @@ def _mix(answer: Answer, case: Case, numbers: Numbers) -> Mix:
     pieces = [_bought(b, case.offers, numbers, answer.currency) for b in answer.bought]
     pieces += [_metered(m, answer.currency) for m in answer.metered]
     pieces.sort(key=lambda p: (p.paid[0].start, not p.promised, p.region, p.offering_id or "", -p.count))
-    main = case.wish.parts[0].instance_type
-    kind = instance_type(main)
+    kinds = {part.instance_type for part in case.wish.parts}
+    kind = instance_type(kinds.pop()) if len(kinds) == 1 else None  # hours of two types do not add up
     in_accelerators = answer.least_hours * kind.accelerator_count if kind and kind.accelerator_count else None
     per_hour = None
     if in_accelerators:

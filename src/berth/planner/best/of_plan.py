@@ -84,21 +84,35 @@ def _priced(plan: Plan) -> Iterator[PricedOffer]:
 
 
 def _what_adds(plan: Plan, found: Combination) -> Combination | None:
-    """What of it says more than the choices do: several pieces that cost less, what a quota would allow, a
-    change, or why there is none. None: nothing does.
+    """What of it says more than the choices do: pieces that cost less or hold further parts, what a quota
+    would allow, a change, or why there is none. None: nothing does.
     """
-    cheaper = found.if_quota if found.if_quota and _is_less(plan, found.if_quota.mix) else None
+    cheaper = found.if_quota if found.if_quota and _adds(plan, found, found.if_quota.mix) else None
     if found.best is None:
-        if found.trouble or cheaper or (found.changes and not plan.choices):
-            return replace(found, if_quota=cheaper, changes=() if plan.choices else found.changes)
+        alone = bool(plan.choices) and not _held_beside(plan, found)
+        if found.trouble or cheaper or (found.changes and not alone):
+            return replace(found, if_quota=cheaper, changes=() if alone else found.changes)
         return None
     single = len(found.best.pieces) == 1 and found.best.pieces[0].number is not None
-    if not single and _is_less(plan, found.best):
+    if not single and _adds(plan, found, found.best):
         return replace(found, if_quota=cheaper)
     return None if cheaper is None else Combination(found.instance_type, None, None, if_quota=cheaper)
 
 
-def _is_less(plan: Plan, mix: Mix) -> bool:
-    """Whether it costs less than the first choice, or there is none to compare with."""
+def _adds(plan: Plan, found: Combination, mix: Mix) -> bool:
+    """Whether it holds a further part that must be held, costs less than the first choice, or stands alone.
+
+    A choice holds the planned part alone, so it is compared with what the mix pays for that part's types.
+    """
+    if _held_beside(plan, found):
+        return True
     first = plan.choices[0].cost.total if plan.choices else None
-    return first is None or first.currency != mix.total.currency or mix.total < first
+    if first is None or first.currency != mix.total.currency:
+        return True
+    others = sum(p.cost.amount for p in mix.pieces if plan.need.type_count(p.instance_type) is None)
+    return mix.total.amount - others < first.amount
+
+
+def _held_beside(plan: Plan, found: Combination) -> bool:
+    """Whether a part beside that must be held is in the combination."""
+    return any(part.reserve and part.name not in found.left_out for part in plan.need.beside)

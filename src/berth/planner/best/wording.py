@@ -93,10 +93,7 @@ def _supposed_lines(supposed: IfQuota) -> list[str]:
     mix = supposed.mix
     needs = "; ".join(need.sentence for need in supposed.needs)
     told = f"if your quota allows {needs}: {_made_of(mix)}, {money_text(mix.total)} in all"
-    lines = hung(told, "IF")
-    for letter, piece in zip("abcdefghijklmnopqrstuvwxyz" * 9, mix.pieces, strict=False):
-        lines += _piece_lines(letter, piece)
-    return lines
+    return hung(told, "IF") + _rows(mix)
 
 
 def _best_lines(best: Mix, evidence: Evidence, kind: str, head: str) -> list[str]:
@@ -107,8 +104,7 @@ def _best_lines(best: Mix, evidence: Evidence, kind: str, head: str) -> list[str
         told += f", {best.per_accelerator_hour.amount:,.3f}/{_acc(kind)}"
     lines += hung(f"{told}: {_proven(evidence)}", "  why")
     lines.append(_ROW.format("", "WAY", "PLACE", "PAID UTC", "COUNT", "TOTAL").rstrip())
-    for letter, piece in zip("abcdefghijklmnopqrstuvwxyz" * 9, best.pieces, strict=False):
-        lines += _piece_lines(letter, piece)
+    lines += _rows(best)
     if any(not p.promised for p in best.pieces):
         lines += hung("what is paid by the hour may be refused on the day", "  care")
     if len(best.running) > 1:
@@ -146,14 +142,22 @@ def _made_of(best: Mix) -> str:
     return told if bought == 1 else f"{told} together"
 
 
-def _piece_lines(letter: str, piece: Piece) -> list[str]:
+def _rows(mix: Mix) -> list[str]:
+    """A row for each piece; of several types each says its own."""
+    several = len({piece.instance_type for piece in mix.pieces}) > 1
+    letters = zip("abcdefghijklmnopqrstuvwxyz" * 9, mix.pieces, strict=False)
+    return [line for letter, piece in letters for line in _piece_lines(letter, piece, several=several)]
+
+
+def _piece_lines(letter: str, piece: Piece, *, several: bool) -> list[str]:
     count = str(piece.count) if piece.count == piece.of else f"{piece.count} of {piece.of}"
     where = plain(piece.zone_id or piece.region, 16)
     windows = [window_text(w, fixed=False) for w in piece.paid]
     cost = money_text(piece.cost)
     lines = [_ROW.format(letter, label(piece.way), where, windows[0], count, cost).rstrip()]
     lines += [_ROW.format("", "", "", window, "", "").rstrip() for window in windows[1:]]
-    name = plain(piece.offering_id or "", 60)
+    kind = plain(piece.instance_type, 40) if several else ""
+    name = "  ".join(filter(None, (plain(piece.offering_id or "", 60 - len(kind)), kind)))
     return lines + ([f"{'':<3}{name}"] if name else [])
 
 
