@@ -12,7 +12,9 @@ import json
 import os
 import socket
 import socketserver
+import stat
 import sys
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -55,11 +57,27 @@ class _Unix(socketserver.UnixStreamServer):
     """An HTTP server on a unix socket."""
 
     def server_bind(self) -> None:
+        self._remove_stale()
         before = os.umask(0o177)  # the mode must be right from the first instant
         try:
             super().server_bind()
         finally:
             os.umask(before)
+
+    def _remove_stale(self) -> None:
+        """Take away a socket of ours on which nobody listens: a listener that was killed has left it."""
+        place = Path(str(self.server_address))
+        try:
+            held = place.lstat()
+        except FileNotFoundError:
+            return
+        if not stat.S_ISSOCK(held.st_mode) or held.st_uid != os.getuid():
+            return
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
+            try:
+                asking.connect(str(place))
+            except ConnectionRefusedError:
+                place.unlink(missing_ok=True)
 
     def get_request(self) -> tuple[Any, Any]:
         request, _ = super().get_request()
@@ -69,15 +87,25 @@ class _Unix(socketserver.UnixStreamServer):
         _end_unless_gone()
 
 
-def serve(place: Place, take: Take, *, once: bool, ready: Callable[[str], None]) -> None:
-    """Take proofs until interrupted, or with `once` until the first approval. Raises BerthError."""
+def serve(
+    place: Place,
+    take: Take,
+    *,
+    once: bool,
+    ready: Callable[[str], None],
+    patience_s: float = PATIENCE_S,
+) -> None:
+    """Take proofs until interrupted, or with `once` until the first approval.
+
+    A request has to be there in `patience_s` seconds. Raises BerthError.
+    """
     approved: list[Mapping[str, Any]] = []
 
     def keep(proof: Proof) -> Mapping[str, Any]:
         approved.append(take(proof))
         return approved[-1]
 
-    with _server(place, _handler(keep)) as server:
+    with _server(place, _handler(keep, patience_s)) as server:
         ready(_address(place, server))
         try:
             while not (once and approved):
@@ -139,9 +167,29 @@ def _address(place: Place, server: socketserver.BaseServer) -> str:
     return str(place.socket)
 
 
-def _handler(take: Take) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        timeout = PATIENCE_S  # a client that sends nothing does not hold the listener up for long
+class _InTime(BaseHTTPRequestHandler):
+    """A request has to be there in `timeout` seconds, also from a client that sends a letter now and then."""
+
+    timeout: float
+
+    def setup(self) -> None:
+        super().setup()
+        self._late = threading.Timer(self.timeout, self._read_no_more)
+        self._late.daemon = True
+        self._late.start()
+
+    def finish(self) -> None:
+        self._late.cancel()
+        super().finish()
+
+    def _read_no_more(self) -> None:
+        with contextlib.suppress(OSError):
+            self.connection.shutdown(socket.SHUT_RD)
+
+
+def _handler(take: Take, patience_s: float) -> type[BaseHTTPRequestHandler]:
+    class Handler(_InTime):
+        timeout = patience_s  # a client that sends nothing does not hold the listener up for long
 
         def do_POST(self) -> None:
             status, message = self._taken()

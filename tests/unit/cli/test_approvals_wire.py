@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import socket
@@ -105,6 +106,58 @@ def test_a_refused_approval_is_told_and_the_listener_goes_on(listener: Listener)
     assert caught.value.exit_code is ExitCode.CREDENTIALS
     listener.refuses = None
     assert "is approved" in hand_over(str(listener.port), PROOF.text())
+
+
+def test_a_client_that_drips_does_not_hold_it_up() -> None:
+    """A letter now and then is no request: after its time the next one is served."""
+    made, ready = Listener(), threading.Event()
+
+    def told(where: str) -> None:
+        made.port = int(where.split()[1])
+        ready.set()
+
+    options = {"once": True, "ready": told, "patience_s": 0.5}
+    thread = threading.Thread(target=serve, args=(Place(0, None), made.take), kwargs=options)
+    thread.start()
+    assert ready.wait(20)
+    dripping, over = socket.create_connection(("127.0.0.1", made.port)), threading.Event()
+
+    def drip() -> None:
+        with contextlib.suppress(OSError):
+            while not over.wait(0.1):
+                dripping.sendall(b"P")
+
+    thread_of_drops = threading.Thread(target=drip)
+    thread_of_drops.start()
+    assert "is approved" in hand_over(str(made.port), PROOF.text())
+    over.set()
+    thread_of_drops.join(20)
+    dripping.close()
+    thread.join(20)
+    assert not thread.is_alive()
+
+
+def test_a_socket_that_a_killed_listener_left_is_taken_over(tmp_path: Path) -> None:
+    """Nobody listens on it, so it is in nobody's way; one with a listener, or another file, is left alone."""
+    place, ready = tmp_path / "s", threading.Event()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as killed:
+        killed.bind(str(place))
+    made = Listener()
+    thread = threading.Thread(
+        target=serve,
+        args=(Place(None, place), made.take),
+        kwargs={"once": True, "ready": lambda _: ready.set()},
+    )
+    thread.start()
+    assert ready.wait(20)
+    with pytest.raises(BerthError, match="in use"):
+        serve(Place(None, place), made.take, once=True, ready=lambda _: None)
+    assert "is approved" in hand_over(str(place), PROOF.text())
+    thread.join(20)
+    place.write_text("a file")
+    with pytest.raises(BerthError, match="in use"):
+        serve(Place(None, place), made.take, once=True, ready=lambda _: None)
+    assert place.read_text() == "a file"
 
 
 def test_a_client_that_leaves_does_not_end_it(listener: Listener) -> None:
