@@ -170,11 +170,9 @@ def _address(place: Place, server: socketserver.BaseServer) -> str:
 class _InTime(BaseHTTPRequestHandler):
     """A request has to be there in `timeout` seconds, also from a client that sends a letter now and then."""
 
-    timeout: float
-
     def setup(self) -> None:
         super().setup()
-        self._late = threading.Timer(self.timeout, self._read_no_more)
+        self._late = threading.Timer(self.timeout or PATIENCE_S, self._read_no_more)
         self._late.daemon = True
         self._late.start()
 
