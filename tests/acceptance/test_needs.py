@@ -141,7 +141,7 @@ def test_an_endpoint_for_a_day_from_saturday_under_a_cap(december: YardProcess, 
 
 
 def test_a_hundred_machines_are_several_blocks(december: YardProcess, berth: Berth) -> None:
-    """64 and 36 are asked for, never 100; 36 once more from where 64 are free; together they are the answer."""
+    """64 and 36 are asked for, never 100; 36 once more from where 64 are free; they are the answer."""
     seen = len(december.log)
     code, out, err = berth(
         december, "plan", "--name", "hundred", "--type", "p5.48xlarge", "--count", "100", "--duration", "7d",
@@ -151,7 +151,8 @@ def test_a_hundred_machines_are_several_blocks(december: YardProcess, berth: Ber
     assert "BEST hundred#best 2 purchases together $802,317.60 in all" in words(out)
     assert "a block holds 64 instances at most: several blocks: 64 + 36" in words(out)
     assert "holds 36 x p5.48xlarge of the 100 wanted: one of several" in words(out)
-    assert "BUY berth buy hundred#best --max 802317.60" in words(out)
+    assert "100 at once in one zone are more than a search can be asked for" in words(out)
+    assert "BUY berth buy hundred#best --max 802317.60 with --unconfirmed: asks once" in words(out)
     asked = [c for c in december.log[seen:] if c["operation"] == "DescribeCapacityBlockOfferings"]
     assert len(asked) == 3
 

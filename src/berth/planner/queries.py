@@ -25,7 +25,7 @@ BOUNDARY = time(11, 30)
 _DAY = timedelta(days=1)
 _HOUR = timedelta(hours=1)
 # Whether AWS counts the bounds of a search in is not documented; a second of room makes it not matter.
-_ROOM = timedelta(seconds=1)
+ROOM = timedelta(seconds=1)
 # Up to so many counts are asked one by one; of more, the powers of two and both ends.
 _FEW_COUNTS = 4
 
@@ -193,10 +193,10 @@ def _plan_bounds(need: Need, ask: _Ask, now: datetime) -> _Bounds:
     if window is None:
         return _Bounds(_later(need, ask, now), need.latest_end, _whole_hours(ask.span))
     begin, end = boundary_before(window.start), boundary_after(window.end)
-    if begin - _ROOM > now:
-        return _Bounds(begin - _ROOM, end + _ROOM, _whole_hours(end - begin))
+    if begin - ROOM > now:
+        return _Bounds(begin - ROOM, end + ROOM, _whole_hours(end - begin))
     # No boundary is left before the start, so only a plan that starts at once can be there in time.
-    return _Bounds(None, end + _ROOM, _whole_hours(end - now))
+    return _Bounds(None, end + ROOM, _whole_hours(end - now))
 
 
 def _block_bounds(need: Need, ask: _Ask, now: datetime) -> _Bounds | None:
@@ -205,13 +205,13 @@ def _block_bounds(need: Need, ask: _Ask, now: datetime) -> _Bounds | None:
         step = ladder.step_at_least(ask.span)
         return None if step is None else _Bounds(_later(need, ask, now), need.latest_end, ladder.hours(step))
     begin, end = boundary_before(window.start), boundary_after(window.end)
-    ahead = begin - _ROOM > now
+    ahead = begin - ROOM > now
     step = ladder.step_at_least(end - begin if ahead else ask.span)
     if step is None:
         return None
     if ahead:
-        return _Bounds(begin - _ROOM, max(end, begin + step) + _ROOM, ladder.hours(step))
-    return _Bounds(None, max(end, boundary_after(now + step) + _DAY) + _ROOM, ladder.hours(step))
+        return _Bounds(begin - ROOM, max(end, begin + step) + ROOM, ladder.hours(step))
+    return _Bounds(None, max(end, boundary_after(now + step) + _DAY) + ROOM, ladder.hours(step))
 
 
 def _fixed_window(need: Need, ask: _Ask) -> Window | None:

@@ -368,9 +368,10 @@ def _buy_lines(plan: Plan, best: Choice | None) -> list[str]:
         told = "that one alone" if plan.mix_leads else "asks, re-reads the fee, buys once"
         ways.append((plan.need.handle(best.number), best.cost.fee, told))
     if plan.mix is not None and any(piece.promised for piece in plan.mix.pieces):
-        ways.insert(
-            0 if plan.mix_leads else 1, (plan.need.handle_of_mix, plan.mix_fee, "asks once, buys each once")
-        )
+        told = "asks once, buys each once"
+        if plan.mix.beyond_one_search:
+            told = f"with --unconfirmed: {told}"
+        ways.insert(0 if plan.mix_leads else 1, (plan.need.handle_of_mix, plan.mix_fee, told))
     lines: list[str] = []
     for handle, fee, told in ways:
         lines += _buy_line(handle, fee, told, "" if lines else "BUY")

@@ -16,6 +16,7 @@ from berth.planner.offers import PlaceAnswer, PlaceOutcome, Query
 from berth.planner.owned import OwnedAnswer
 from berth.planner.plan import Plan
 from berth.planner.queries import block_queries, training_plan_queries
+from berth.planner.second_questions import second_questions
 from berth.planner.surcharge import OsRate
 from berth.planner.verdicts import verdicts
 from berth.sources import capacity_blocks, sweep, training_plans
@@ -107,6 +108,8 @@ def survey(
     paces = paces if paces is not None else block_paces(door, memory)
     asking = _Survey(door, need, listener, memory, paces, local_zones=local_zones)
     ask_all(asking.lanes(), asking.hear)
+    if more := asking.once_more():
+        ask_all(more, asking.hear)
     return asking.finished()
 
 
@@ -167,6 +170,14 @@ class _Survey:
             self._quota_lane(region, asked) for region in regions if (asked := self._bounds(region, now))
         ]
         return [*lanes, self._price_lane(now)]
+
+    def once_more(self) -> list[Lane[Heard]]:
+        """What the answers leave open; nothing where the asking was ended by hand."""
+        if any(True for _ in self._unheard()):
+            return []
+        more = sweep.lanes_of(second_questions(self.need, self.answers))
+        self.asked = {**self.asked, **{lane: (*self.asked[lane], *asked) for lane, asked in more.items()}}
+        return [self._search_lane(way, region, asked) for (way, region), asked in more.items()]
 
     def _questions(self, now: datetime) -> tuple[Query, ...]:
         """What the parts ask that are held ahead, each as it prefers it; a question of two comes once."""

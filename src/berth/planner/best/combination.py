@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from berth.planner.best.quota_needs import QuotaNeed
+from berth.planner.framework.limits import BLOCK_COUNT_MAX
 from berth.planner.offers import money_from_json, money_json
 from berth.terms.instants import iso, parse_instant
 from berth.terms.money import Money
@@ -119,6 +120,13 @@ class Evidence:
         )
 
 
+def _together(one: Piece, other: Piece) -> bool:
+    """Whether both may be the same instances: of one type, in one zone, or in zones that are not known."""
+    if (one.instance_type, one.region) != (other.instance_type, other.region):
+        return False
+    return one.zone_id == other.zone_id or None in (one.zone_id, other.zone_id)
+
+
 @dataclass(frozen=True, slots=True)
 class Mix:
     """Pieces that together cover the need, and what they come to.
@@ -134,6 +142,20 @@ class Mix:
     instance_hours: Decimal
     accelerator_hours: Decimal | None
     per_accelerator_hour: Money | None
+
+    @property
+    def beyond_one_search(self) -> int:
+        """The most instances of one type and zone at once that the purchases hold, where no search can be
+        asked for as many (a block holds 64); else 0. Nothing then confirms that all of them are there.
+        """
+        blocks = [p for p in self.pieces if p.way is Way.CAPACITY_BLOCK and p.promised]
+        sums = [
+            sum(o.count for o in blocks if _together(o, p) and any(w.contains(start) for w in o.paid))
+            for p in blocks
+            for start in (window.start for window in p.paid)
+        ]
+        most = max(sums, default=0)
+        return most if most > BLOCK_COUNT_MAX else 0
 
     @property
     def usable(self) -> timedelta:

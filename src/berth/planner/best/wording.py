@@ -112,6 +112,11 @@ def _best_lines(best: Mix, evidence: Evidence, kind: str, head: str) -> list[str
         off = spoken(sum(pauses, timedelta()))
         times = "once" if len(pauses) == 1 else f"{len(pauses)} times"
         lines += hung(f"it pauses {times}, {off} in all: checkpoint", "  care")
+    if best.beyond_one_search:
+        said = (
+            f"{best.beyond_one_search} at once in one zone are more than a search can be asked for: nothing"
+        )
+        lines += hung(f"{said} confirms that all are there, and each purchase searches again", "  care")
     for zone in dict.fromkeys(p.zone_id for p in best.pieces if p.promised and _is_local(p)):
         said = f"{plain(zone or '', 20)} is a Local Zone: opt in to it and have a subnet there first"
         lines += hung(said, "  care")
