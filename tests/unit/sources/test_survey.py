@@ -17,6 +17,7 @@ from berth.aws.session import Door
 from berth.cli.plan import _end
 from berth.planner.need import Need
 from berth.planner.offers import PlaceAnswer, PlaceOutcome
+from berth.planner.part import Part, TypeCount
 from berth.planner.plan import Plan
 from berth.planner.wording import plan_text
 from berth.sources.survey import survey
@@ -156,3 +157,18 @@ def test_how_it_ends_without_an_offer(codes: dict[str, str], exit_code: ExitCode
         _end(asked(FakeDoor(refusing(**codes))))
     assert ended.value.exit_code is exit_code
     assert said in ended.value.message
+
+
+def test_parts_that_are_held_beside_are_asked_priced_and_bounded() -> None:
+    """Both types are searched for, each question once; quotas of all parts are named, though not read."""
+    eval_part = Part("eval", (TypeCount("p4d.24xlarge", 1, 1),), Target.INSTANCES)
+    head = Part("head", (TypeCount("m7i.4xlarge", 1, 1),), Target.INSTANCES, reserve=False)
+    plan = survey(cast(Door, FakeDoor(on_sale)), need(beside=(eval_part, head)), unheard)
+    types = {answer.question.instance_type for answer in plan.answers if answer.question}
+    assert types == {"p5.48xlarge", "p4d.24xlarge"}
+    questions = [answer.question for answer in plan.answers]
+    assert len(set(questions)) == len(questions)
+    assert {rate.instance_type for rate in plan.rates} == {"p4d.24xlarge", "m7i.4xlarge"}
+    bounds = {(q.region, q.instance_type) for q in plan.quotas}
+    assert bounds == {(r, t) for r in REGIONS for t in ("p5.48xlarge", "p4d.24xlarge", "m7i.4xlarge")}
+    assert all(q.value is None and "InvalidAction" in q.trouble for q in plan.quotas)
