@@ -188,6 +188,10 @@ def test_a_combination_is_one_order(pieces: Any) -> None:
     assert [one["bought"]["seen"]["state"] for one in shown["pieces"]] == ["scheduled", "scheduled"]
     one = pieces("show", "stairs/1.2", "--json").json
     assert (one["order"], one["piece"], one["state"]) == ("stairs/1.2", 2, "bought")
+    assert pieces("renewal", "stairs").code == 20
+    one_piece = pieces("renewal", "stairs/1.1", "--by", "1d")
+    assert one_piece.code in (0, 10), one_piece.err
+    assert "NOTE    it is one piece of an order of several" in one_piece.out
     named = pieces("extend", "stairs", "--by", "1d", "--yes", "--max", "1")
     assert "stairs/1.1, stairs/1.2" in named.err
     # Two days in both windows are open: each block gets its instances.

@@ -73,7 +73,7 @@ def extend(
         for one in proofs:
             take_proof(at, one)
         order = at.order(name)
-        _check_one(at, order, name)
+        check_one(at, order, name)
         doubts = (one.spending(str(order.key)) for one in order.extensions if one.in_doubt)
         tell_spending(next(doubts, NOTHING_SPENT))  # what was paid for the order itself is not this verb's
         done = _extend(at, order, wish, most=most, yes=yes)
@@ -142,8 +142,8 @@ def _wish(by: str | None, until: str | None, rule: str | None, within: str | Non
         raise BerthError(ExitCode.USAGE, str(problem), "such as --by 7d") from None
 
 
-def _check_one(at: Counter, order: Order, name: str) -> None:
-    """Whether the name means one reservation: of an order of several, each is extended by itself."""
+def check_one(at: Counter, order: Order, name: str, verb: str = "extend") -> None:
+    """Raise BerthError unless the name means one reservation: of an order of several, each goes by itself."""
     from berth.orders.order import OrderState
 
     orders = at.journal.orders(at.account, order.key.need)
@@ -153,7 +153,7 @@ def _check_one(at: Counter, order: Order, name: str) -> None:
         raise BerthError(
             ExitCode.BAD_REQUEST,
             f"order {name} is of {len(names)} reservations, and each is extended by itself",
-            f"berth extend {names[0]}, and so on: {', '.join(names)}",
+            f"berth {verb} {names[0]}, and so on: {', '.join(names)}",
         )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from berth.cli.desks import Counter, counter, tell_spending
-from berth.cli.extend import shop_of
+from berth.cli.extend import check_one, settled_extensions, shop_of
 from berth.cli.options import Json, Profile
 from berth.cli.output import Output
 from berth.terms.outcomes import NOTHING_SPENT, BerthError, ExitCode
@@ -41,7 +41,6 @@ def renewal(
     name: Name, *, by: By = None, within: Within = None, profile: Profile = None, as_json: Json = False
 ) -> int:
     """Compare extending what an order bought with buying anew, and propose one. Spends nothing."""
-    from berth.cli.extend import settled_extensions
     from berth.cli.show import settled
     from berth.orders.renewals.wording import renewal_json, renewal_text
 
@@ -49,6 +48,7 @@ def renewal(
     length, ahead = _span("--by", by), _span("--within", within)
     with counter(output, profile=profile, need=name.partition("/")[0]) as at:
         order = settled_extensions(at, settled(at, at.order(name), wait=False), wait=False)
+        check_one(at, order, name, "renewal")
         tell_spending(NOTHING_SPENT)  # what was paid before is not this verb's
         until, says = _standing(at, order, ahead)
         if says is not None:
@@ -82,7 +82,7 @@ def _standing(at: Counter, order: Order, ahead: timedelta | None) -> tuple[datet
     check_order(order)
     until = look_at(at.desk(order.offer), shop_of(at, order), order).at.until
     after = follower(order, at.journal.orders(at.account, order.key.need), until)
-    if after is not None:
+    if after is not None and not order.key.piece:
         return until, f"order {after.key} goes on from it, until {minute(after.window.end)}"
     begins = None if ahead is None else until - ahead
     if begins is not None and at.door.clock.now() < begins:
@@ -95,6 +95,7 @@ def _renewal(at: Counter, order: Order, until: datetime, length: timedelta) -> R
     from berth.cli.plan import plan_need
     from berth.orders.order import OrderKey
     from berth.orders.renewals.renewal import (
+        PIECE,
         Renewal,
         by_a_new_one,
         by_extending,
@@ -104,11 +105,15 @@ def _renewal(at: Counter, order: Order, until: datetime, length: timedelta) -> R
     )
 
     longer, unknown = _extensions(at, order, until, length)
+    sequence = next_sequence(at.journal.orders(at.account, order.key.need))
+    key = OrderKey(at.account, order.key.need, sequence)
+    if order.key.piece:
+        ways = by_extending(order, longer, until)
+        judged = [_judged(at, order, None, way) for way in ways]
+        return Renewal(order, until, length, sequence, ranked(judged), unknown, notes=(PIECE,))
     wanted = next_need(order, until, length, at.door.clock.now())
     plan = plan_need(at.output, at.door, replace(wanted, regions=at.door.regions))
     ways = (*by_extending(order, longer, until), *by_a_new_one(order, plan, until))
-    sequence = next_sequence(at.journal.orders(at.account, order.key.need))
-    key = OrderKey(at.account, order.key.need, sequence)
     judged = [_judged(at, order, (plan, key), way) for way in ways]
     if plan.incomplete:
         unknown = (*unknown, "not every place answered in full: a better offer may exist; ask again")
@@ -140,7 +145,7 @@ def _extensions(
     return found, ()
 
 
-def _judged(at: Counter, order: Order, new: tuple[Plan, OrderKey], way: WayOn) -> WayOn:
+def _judged(at: Counter, order: Order, new: tuple[Plan, OrderKey] | None, way: WayOn) -> WayOn:
     """The way with what the rules of spending say. `new` is the plan, and the order that it would be."""
     from berth.orders.spending_gate import NotApproved, check_spending
 
@@ -156,7 +161,7 @@ def _judged(at: Counter, order: Order, new: tuple[Plan, OrderKey], way: WayOn) -
     return way
 
 
-def _proposal(at: Counter, order: Order, new: tuple[Plan, OrderKey], way: WayOn) -> Proposal:
+def _proposal(at: Counter, order: Order, new: tuple[Plan, OrderKey] | None, way: WayOn) -> Proposal:
     """What the rules would be asked, were the way bought."""
     from berth.cli.buy import approval_of
     from berth.orders.extensions.extending import propose
@@ -166,6 +171,7 @@ def _proposal(at: Counter, order: Order, new: tuple[Plan, OrderKey], way: WayOn)
 
     if way.means is Means.EXTEND:
         return propose(order, ExtensionOffer("", way.window, way.fee, at.door.clock.now()))
+    assert new is not None
     plan, key = new
     choice = plan.choice(way.number or 0)
     assert choice is not None

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from berth.orders.extensions.offers import ExtensionOffer
 from berth.orders.order import Order, OrderKey, OrderState
 from berth.orders.renewals.renewal import (
+    PIECE,
     Means,
     Renewal,
     WayOn,
@@ -205,3 +206,6 @@ def test_how_it_is_told() -> None:
     assert "AGAINST over the cap" in renewal_text(barred, NOW)
     assert renewal_json(barred, order="pool", says="")["proposed"] is None
     assert renewal_json(None, order="pool", says="not due")["ways"] == []
+    piece = Renewal(an_order(), END, FORTNIGHT, 2, (extend,), notes=(PIECE,))
+    assert "nothing new" not in renewal_text(piece, NOW)
+    assert "NOTE    it is one piece" in renewal_text(piece, NOW)

@@ -24,6 +24,9 @@ from berth.terms.window import Window
 
 AROUND = timedelta(days=1)
 """A new reservation may begin so long before the end, or after it: blocks begin once a day."""
+PIECE = (
+    "it is one piece of an order of several, so a new reservation is not looked for: plan a need of its own"
+)
 _NONE = timedelta(0)
 
 
@@ -69,7 +72,8 @@ class Renewal:
 
     `length` is the time wanted, `sequence` the number that a new order of the need would have.
     `ways` are ranked. `unknown` are sentences on what did not answer: something better may be there. `others`
-    are reservations of the account that carry somebody else's mark: shown, and never touched.
+    are reservations of the account that carry somebody else's mark: shown, and never touched. `notes` are
+    sentences on what was not asked.
     """
 
     order: Order
@@ -79,6 +83,7 @@ class Renewal:
     ways: tuple[WayOn, ...]
     unknown: tuple[str, ...] = ()
     others: tuple[OwnedChoice, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def best(self) -> WayOn | None:

@@ -44,6 +44,7 @@ def renewal_json(renewal: Renewal | None, *, order: str, says: str) -> dict[str,
         "proposed": None if renewal is None or best is None else command(renewal, best),
         "unknown": list(renewal.unknown) if renewal is not None else [],
         "others": [one.to_json() for one in renewal.others] if renewal is not None else [],
+        "notes": list(renewal.notes) if renewal is not None else [],
     }
 
 
@@ -77,6 +78,7 @@ def renewal_text(renewal: Renewal, now: datetime) -> str:
         *_proposal(renewal),
         *(line for one in renewal.others for line in _para("OTHERS", _other(one.owned, one.others))),
         *(line for said in renewal.unknown for line in _para("UNKNOWN", said)),
+        *(line for said in renewal.notes for line in _para("NOTE", said)),
     ]
     return "\n".join(lines)
 
@@ -95,7 +97,7 @@ def _table(renewal: Renewal) -> Iterator[str]:
     if len(renewal.ways) > MOST_ROWS:
         yield f"   and {len(renewal.ways) - MOST_ROWS} more, in --json"
     for one, what in ((Means.EXTEND, "no extension of that length"), (Means.NEW, "nothing new about then")):
-        if one not in means:
+        if one not in means and not (one is Means.NEW and renewal.notes):
             yield f"-  {one:<7}{what} is on sale now"
 
 
