@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from berth.planner.best.reckon import Metered
-from berth.planner.hourly_quotas import HourlyQuota
+from berth.planner.hourly_quotas import NOT_READ, HourlyQuota
 from berth.terms.text import plain
 from berth.terms.ways import Way
 
@@ -45,7 +45,8 @@ class QuotaNeed:
     def _state(self) -> str:
         code = self.code or f'quota "{plain(self.name, 80)}"'
         if self.value is None:
-            return f"{code}, {plain(self.trouble, 120) or 'not read'}"
+            why = plain(self.trouble, 120)
+            return f"{code}, not read" if why in {"", NOT_READ} else f"{code}, not known: {why}"
         runs = f"{self.used:,} in use now" if self.used is not None else "what runs now is not known"
         return f"{code} is {self.value:,}, {runs}"
 
