@@ -172,9 +172,10 @@ def test_which_order_the_pieces_are(buyer: Shopping) -> None:
 LEAD, ASKS = "arn:aws:iam::222233334444:user/lead", f"arn:aws:iam::{ACCOUNT}:user/dev"
 
 
-def test_one_approval_is_of_the_whole(buyer: Shopping) -> None:
-    """Above the threshold only together: asked for all pieces at once, bound to all, then each is bought."""
-    rules = Rules("rules.toml", approval=ApprovalRule((Money.parse("250.00"),), (LEAD,)))
+@pytest.mark.parametrize("above", [(Money.parse("250.00"),), ()])
+def test_one_approval_is_of_the_whole(buyer: Shopping, above: tuple[Money, ...]) -> None:
+    """Asked for all pieces at once, though each alone is below the threshold; then each is bought."""
+    rules = Rules("rules.toml", approval=ApprovalRule(above, (LEAD,)))
     buyer.gate = Gate(rules, ASKS, ASKS)
     with pytest.raises(NotApproved) as missing:
         buyer.buy_all()

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from berth.orders.journal import open_journal
+from berth.orders.journal import LostRace, open_journal
 from berth.orders.names import reservation_name
 from berth.orders.order import OrderKey, OrderState, key_of_mark
 from berth.orders.pieces.book import WholeBook
 from berth.orders.pieces.whole import WholeState
 from berth.orders.spending import Cap, Per, Rules
-from berth.orders.spending_gate import Gate
+from berth.orders.spending_gate import Gate, Proposal, check_spending, spend_of
 from berth.terms.money import Money
 from berth.terms.outcomes import BerthError, ExitCode, Spent
 
@@ -309,7 +309,60 @@ def test_marks_and_names_of_pieces() -> None:
     assert str(piece) == "eval/3.12"
     assert key_of_mark(piece.mark) == piece
     assert reservation_name(piece).startswith("eval-3-12-")
+    words = {reservation_name(replace(piece, piece=number)).rpartition("-")[2] for number in range(1, 9)}
+    assert len(words) == 8
     assert reservation_name(KEY) == "eval-1-menp"
+
+
+def test_a_second_piece_in_doubt_is_told_as_that(shopping: Callable[..., Shopping]) -> None:
+    """The first is paid, the second's answer is lost and shown late: exit 40, and the doubt is named."""
+    buyer = shopping("blocks")
+    buyer.aws.lag = timedelta(minutes=5)
+    sell = buyer.aws.sell
+
+    def losing(*said: Any) -> Any:
+        buyer.aws.sell = sell
+        buyer.effects.log.append("sold")
+        sold = sell(*said)
+        buyer.aws.fault = "lost reply"
+        return sold
+
+    buyer.aws.sell = losing
+    problem = stops(buyer, ExitCode.OUTCOME_UNKNOWN)
+    assert problem.spent.spent is Spent.NOT_KNOWN
+    assert problem.spent.order in {"eval/1.1", "eval/1.2"}
+    assert buyer.spending[-1].spent is Spent.NOT_KNOWN
+    whole = buyer.book.whole(KEY)
+    assert whole is not None
+    assert whole.state is WholeState.BUYING
+    run_until_bought(buyer)
+    books_equal_ledger(buyer)
+
+
+def test_a_whole_that_another_process_changed_is_not_written_over(shopping: Callable[..., Shopping]) -> None:
+    """What was read before must still stand when the whole is agreed to."""
+    buyer = shopping("blocks")
+    made = buyer.buy_all().whole
+    with pytest.raises(LostRace):
+        buyer.book.open(replace(made, state=WholeState.BUYING), None, None, buyer.clock.now())
+    stale = replace(made, holder="p0")
+    with pytest.raises(LostRace):
+        buyer.book.open(made, stale, None, buyer.clock.now())
+    assert buyer.book.whole(KEY) == made
+
+
+def test_a_cap_per_order_counts_all_pieces(shopping: Callable[..., Shopping]) -> None:
+    """What one piece costs later (its extension) is its whole order's money."""
+    buyer = shopping("blocks")
+    buyer.buy_all()
+    order = buyer.of(1)
+    gate = Gate(Rules("rules.toml", caps=(Cap(Per.ORDER, Money.parse("350")),)))
+    spend = spend_of(order.key, order.offer, Money.parse("25.00"), {})
+    longer = Proposal(order.key, spend, {"kind": "extension"})
+    with pytest.raises(BerthError, match=r"25\.00 USD would go over the cap per order"):
+        check_spending(gate, buyer.journal.ledger(), longer, buyer.clock.now())
+    less = replace(longer, spend=replace(spend, amount=Money.parse("21.00")))
+    check_spending(gate, buyer.journal.ledger(), less, buyer.clock.now())
 
 
 # -- killed everywhere -------------------------------------------------------------------------------------
