@@ -180,7 +180,8 @@ class Journal:
             check_spending(gate, self.ledger(), proposal_of(key, approval), now)
             number = self._open(order, key, OrderState.BUYING, approval, now)
             self._insert_attempt(key, number, offer, offer.fee, intent_id=intent_id, holder=holder, now=now)
-            self._event(key, now, "intended", f"attempt {number}: {offer.offering_id} for {offer.fee}")
+            said = f"attempt {number}: {offer.offering_id} for {offer.fee}{gate.paid_by}"
+            self._event(key, now, "intended", said)
         kept = self._again(key)  # only what is read back is paid for, whatever the store said of its commit
         if kept.state is not OrderState.BUYING or kept.attempt.intent_id != intent_id:
             raise LostRace(f"the intent of order {key} is not in the journal as it was written")

@@ -74,6 +74,11 @@ class Gate:
     caller: str = ""
     payer: str = ""
 
+    @property
+    def paid_by(self) -> str:
+        """For the history: whose credentials pay, where they are not the caller's; '' where they are."""
+        return f", paid by {self.payer}" if self.payer not in {"", self.caller} else ""
+
 
 OPEN = Gate()
 """No rules: nothing is asked."""

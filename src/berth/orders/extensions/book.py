@@ -58,7 +58,10 @@ class ExtensionBook:
             )
             self._insert(key, one)
             self._journal._event(
-                key, now, "extension intended", f"{number}: to {iso(offer.window.end)} for {fee}"
+                key,
+                now,
+                "extension intended",
+                f"{number}: to {iso(offer.window.end)} for {fee}{gate.paid_by}",
             )
         kept = self._again(key, number)  # only what is read back is paid for
         if kept.state is not ExtensionState.BUYING or kept.intent_id != intent_id:
