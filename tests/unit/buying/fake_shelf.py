@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -11,6 +12,7 @@ from typing import Any
 from berth.orders.order import Order, OrderKey
 from berth.orders.pieces.book import WholeBook
 from berth.orders.pieces.buying import Bought, Wanted, buy_whole
+from berth.orders.pieces.scarcity import Ranked
 from berth.orders.pieces.survey import Seat
 from berth.orders.pieces.whole import Agreement, Piece, numbered
 from berth.orders.spending_gate import OPEN, Gate
@@ -108,6 +110,7 @@ class Shopping(World):
         self.wanted = [self.aws.offer_of(one) for one in stock]
         self.asked: list[tuple[int, ...]] = []
         self.gate: Gate = OPEN
+        self.meanwhile: Callable[[], object] = lambda: None
 
     @property
     def book(self) -> WholeBook:
@@ -127,10 +130,12 @@ class Shopping(World):
         amount = None if cap is None else Money(Decimal(cap))
         bound = None if budget is None else Money(Decimal(budget))
         wanted = Wanted(key, self.pieces(key), Agreement(amount, bound, context), accept_other)
-        return buy_whole(
-            self.book, desk, lambda piece: Seat(desk, lambda: self.aws), wanted,
-            lambda queue, found, total: self.asked.append(tuple(one.piece.number for one in queue)),
-        )  # fmt: skip
+
+        def agree(queue: Sequence[Ranked], *said: object) -> None:
+            self.asked.append(tuple(one.piece.number for one in queue))
+            self.meanwhile()
+
+        return buy_whole(self.book, desk, lambda piece: Seat(desk, lambda: self.aws), wanted, agree)
 
     def of(self, number: int, key: OrderKey = KEY) -> Order:
         """The order of a piece."""

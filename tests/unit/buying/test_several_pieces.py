@@ -351,6 +351,17 @@ def test_a_whole_that_another_process_changed_is_not_written_over(shopping: Call
     assert buyer.book.whole(KEY) == made
 
 
+def test_rules_are_asked_again_with_what_is_agreed(shopping: Callable[..., Shopping]) -> None:
+    """While a person is asked, another order takes the cap's room: nothing of the pieces is bought."""
+    buyer = shopping("blocks")
+    buyer.gate = Gate(Rules("rules.toml", caps=(Cap(Per.TOTAL, Money.parse("400.00")),)))
+    buyer.approved = buyer.wanted[0]
+    buyer.meanwhile = lambda: buyer.buy(OrderKey(ACCOUNT, "other"))
+    assert "328.77 USD would go over" in stops(buyer).message
+    assert buyer.sold == [Decimal("100.00")]
+    assert buyer.asked
+
+
 def test_a_cap_per_order_counts_all_pieces(shopping: Callable[..., Shopping]) -> None:
     """What one piece costs later (its extension) is its whole order's money."""
     buyer = shopping("blocks")

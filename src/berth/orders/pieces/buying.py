@@ -32,7 +32,14 @@ from berth.orders.pieces.whole import (
 )
 from berth.orders.purchase import How, buy, find_owned
 from berth.orders.reconcile import ELSEWHERE, UNSETTLED, doubt, refresh, settle_doubt
-from berth.orders.spending_gate import Gate, NotApproved, Proposal, WholeProposal, proposal_of
+from berth.orders.spending_gate import (
+    Gate,
+    NotApproved,
+    Proposal,
+    WholeProposal,
+    check_whole,
+    proposal_of,
+)
 from berth.terms.instants import iso
 from berth.terms.money import Money
 from berth.terms.outcomes import BerthError, ExitCode
@@ -131,6 +138,8 @@ class _Buying:
         queue = scarcest_first(found.there)
         pieces = _with(pieces, [ranked.piece for ranked in queue])
         self._check_bounds(pieces, queue)
+        now = self._desk.clock.now()  # said before the question; asked again in the write that commits it
+        check_whole(self._desk.journal.ledger(), self.proposal(self._whole(known, pieces), queue), now)
         self._agree(queue, found, total_of(live(pieces)))
         whole = self._open(known, pieces, queue)
         return self._pay(whole, queue)
