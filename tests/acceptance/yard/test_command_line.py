@@ -148,6 +148,16 @@ def test_accounts_are_added_and_listed(berth_yard: Shell) -> None:
     assert added["secret_access_key"] not in listed
     assert added["access_key_id"] in berth_yard.here("env", "--account", "team-b").out
     assert "already" in berth_yard.here("account", "add", "team-b").err
+    shown = berth_yard.here("account", "user", "team-b", "lead")
+    assert f"user lead of account {added['account']}" in shown.out
+    assert "berth yard env --account team-b --user lead" in shown.out
+    assert "team-b/lead" in berth_yard.here("account", "list").out
+    assert "team-b/lead" in berth_yard.here("status").out
+    key = json.loads(berth_yard.here("env", "--account", "team-b", "--user", "lead", "--json").out)
+    assert key["AWS_ACCESS_KEY_ID"] in shown.out
+    for words in (("user", "team-b", "lead"), ("user", "nobody", "lead"), ("user", "team-b", "a b")):
+        assert berth_yard.here("account", *words).code == ExitCode.BAD_REQUEST, words
+    assert "no user" in berth_yard.here("env", "--account", "team-b", "--user", "eve").err
     for name in ("", "a b", "-x", "a;rm", "x" * 65, "\u00e9"):
         assert berth_yard.here("account", "add", name).code in (ExitCode.BAD_REQUEST, ExitCode.USAGE), name
     assert berth_yard.here("env", "--account", "nobody").code == ExitCode.BAD_REQUEST
