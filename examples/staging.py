@@ -24,7 +24,7 @@ from berth.yard.data_folder import DataFolder
 
 BERTH = Path(sys.executable).with_name("berth")
 WIDTH = 80
-PATIENCE_S = 120  # for a command that hangs; none of them waits for anything
+PATIENCE_S = 300  # for a command that hangs; none of them waits for anything
 
 
 class RehearsalFailed(RuntimeError):
