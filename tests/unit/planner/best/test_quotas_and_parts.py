@@ -37,6 +37,9 @@ QUOTA = HourlyQuota(Way.ON_DEMAND, REGION, TYPE, "ec2", CODE, "Running On-Demand
 READ = replace(QUOTA, value=1536, used=0, trouble="")
 
 
+EVAL = Part("eval", (TypeCount("p4d.24xlarge", 1, 1),), Target.INSTANCES)
+
+
 def planned(need: Need, *offers: Offer, quotas: tuple[HourlyQuota, ...] = (), **more: Any) -> Plan:
     """The plan of what one place answered, with what is said of quotas, of owned blocks and of fees."""
     answer = PlaceAnswer(Way.CAPACITY_BLOCK, REGION, PlaceOutcome.OFFERS, NOW, "", offers)
@@ -188,6 +191,20 @@ def test_it_is_never_dearer_than_on_demand_alone_or_any_choice() -> None:
             assert made.mix.total.amount <= hours_alone or alone == Money(hours_alone)
 
 
+def test_the_order_in_which_answers_and_quotas_come_changes_nothing() -> None:
+    """Byte for byte the same document, the separate answer with it."""
+    eval_block = a_block(0, 3, 1, "1500.00", instance_type="p4d.24xlarge")
+    quotas = (READ, replace(QUOTA, instance_type="p4d.24xlarge"))
+    need = a_need(beside=(EVAL,))
+    one = planned(need, *BLOCKS, eval_block, quotas=quotas)
+    other = planned(need, eval_block, *reversed(BLOCKS), quotas=tuple(reversed(quotas)))
+    assert one.combination is not None
+    assert json.dumps(one.combination.to_json()) == json.dumps(
+        other.combination and other.combination.to_json()
+    )
+    assert one.quotas == other.quotas
+
+
 # -- blocks that are owned, fees of platforms --------------------------------------------------------------
 def test_blocks_that_are_owned_count_against_all_blocks() -> None:
     """253 are held: two blocks of two at different times are three too many; one of two is not."""
@@ -212,9 +229,6 @@ def test_pieces_of_a_platform_with_a_fee_have_a_known_total() -> None:
 
 
 # -- parts that are held beside ----------------------------------------------------------------------------
-EVAL = Part("eval", (TypeCount("p4d.24xlarge", 1, 1),), Target.INSTANCES)
-
-
 def test_a_part_that_is_held_beside_is_in_the_mix_in_the_same_zone() -> None:
     """The cheaper block for it lies in another zone; the total is of both parts, each row says its type."""
     near = a_block(0, 3, 1, "1500.00", instance_type="p4d.24xlarge")
