@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 from botocore.exceptions import ClientError
@@ -145,3 +147,18 @@ def test_sagemakers_quota_is_named() -> None:
     text = words(make_plan(need, [answer], (), NOW))
     assert "us-east-1 no quota" in text
     assert "ml.p5.48xlarge for training plan reserved capacity" in text
+
+
+def test_the_table_of_field_faults_names_tests_that_exist() -> None:
+    """Every file and every test that docs/internals/planner.md names for a fault is there."""
+    tests = Path(__file__).parents[2]
+    page = (tests.parent / "docs" / "internals" / "planner.md").read_text()
+    rows = re.findall(r"^\| (\d+) \|.*$", page, re.MULTILINE)
+    assert len(rows) == 15
+    named = re.findall(r"`((?:\w+/)?test_\w+\.py)(?:::(\w+))?`", page)
+    assert len(named) > 25
+    for file, test in named:
+        places = [folder / file for folder in (tests / "unit" / "planner", tests / "unit", tests)]
+        found = [place for place in places if place.exists()]
+        assert found, file
+        assert not test or f"def {test}(" in found[0].read_text(), f"{file}::{test}"
