@@ -216,3 +216,31 @@ def test_a_combination_is_one_order(pieces: Any) -> None:
     audited = pieces("audit", "--json")
     assert audited.code == 0, audited.err
     assert "stairs/1.2" in audited.out
+
+
+def test_run_takes_each_piece_as_far_as_it_can_go(pieces: Any) -> None:
+    """Planned, bought and waited for in one command; run again nothing is spent, and each piece is told."""
+    file = pieces.folder / "running.toml"
+    file.write_text(STAIRS.format(name="running").replace("2026-12-03", "2026-12-10"))
+    first = pieces("run", str(file), "--best", "--yes", "--max", "99000", "--json")
+    assert first.code == 0, first.err
+    assert [(one["order"], one["stage"]) for one in first.json["pieces"]] == [
+        ("running/1.1", "waiting"),
+        ("running/1.2", "waiting"),
+    ]
+    again = pieces("run", str(file), "--best", "--yes", "--max", "99000")
+    assert again.code == 0, again.err
+    assert len(blocks_of(pieces)) == 2
+
+
+def test_a_second_part_is_bought_once(pieces: Any) -> None:
+    """The combination holds it: planned by itself beside it, it is not bought a second time."""
+    text = STAIRS.replace("2026-12-03", "2026-12-10") + (
+        '\n[[parts]]\nname = "store"\ntype = "p5.48xlarge"\ncount = 1\nreserve = true\n'
+    )
+    plan = planned(pieces, "parts", text)
+    assert plan["combination"]["left_out"] == ["head"]
+    planned(pieces, "parts", text, "--part", "store")
+    bought = pieces("buy", "parts#best", "--yes", "--max", "99000", "--json", "--unconfirmed")
+    assert bought.code == 0, bought.err
+    assert [one["offer"]["count"] for one in bought.json["pieces"]].count(1) == 1

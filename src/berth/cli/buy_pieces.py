@@ -172,13 +172,12 @@ def say_pieces(at: Counter, bought: Bought, *, wait: bool = False) -> None:
 
 
 def parts_of(at: Counter, plan: Plan) -> tuple[Plan, ...]:
-    """The plans of the further parts that are held ahead. Raises BerthError for one that was not planned."""
+    """The plans of further parts that the combination does not hold. Raises BerthError for one without."""
+    from berth.orders.pieces.of_plan import parts_to_add
     from berth.planner.plan import Plan
 
     found = []
-    for part in plan.need.beside:
-        if not part.reserve:
-            continue
+    for part in parts_to_add(plan):
         document = at.journal.recall_plan(at.account, plan.need.alone(part).name)
         if document is None:
             raise BerthError(

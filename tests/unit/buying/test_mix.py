@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from berth.orders.pieces.of_plan import mix_of
+from berth.orders.pieces.of_plan import mix_of, parts_to_add
 from berth.orders.pieces.wording import day_lines, many
 from berth.planner.best.combination import Combination, Mix, Piece
 from berth.planner.cost import cost_of
@@ -92,12 +92,23 @@ def test_the_combination_is_its_offers_and_the_hours_of_the_day() -> None:
 def test_parts_that_are_held_ahead_are_pieces_too() -> None:
     """Of a part its first choice in the zone of the planned part; elsewhere it says so."""
     wanted, nodes = need(), block(count=2)
+    assert [part.name for part in parts_to_add(plan(wanted, nodes))] == ["store"]
     store = wanted.alone(wanted.beside[0])
     far, near = block(1, zone="use1-az6"), block(2)
     made = mix_of(plan(wanted, nodes), [plan(store, far, near)])
     assert (made.offers, made.cares) == ((nodes, near), ())
     made = mix_of(plan(wanted, nodes), [plan(store, far)])
     assert (made.offers, made.cares) == ((nodes, far), ("store is in use1-az6, not in use1-az4",))
+
+
+def test_a_part_that_the_combination_holds_is_not_added() -> None:
+    """Only what it left out is planned and bought by itself: nothing is bought for a part twice."""
+    one, two = block(), block(1, count=2)
+    made = plan(need(), one, two, mixed=(piece(one), piece(two)))
+    assert parts_to_add(made) == ()
+    assert made.combination is not None
+    left = replace(made, combination=replace(made.combination, left_out=("store",)))
+    assert [part.name for part in parts_to_add(left)] == ["store"]
 
 
 def test_what_is_one_purchase_is_bought_as_one() -> None:

@@ -11,6 +11,7 @@ from berth.orders.pieces.whole import Whole
 from berth.planner.best.combination import Piece as Mixed
 from berth.planner.need_words import beside_text
 from berth.planner.offers import Offer
+from berth.planner.part import Part
 from berth.planner.plan import Plan
 from berth.terms.outcomes import BerthError, ExitCode
 
@@ -28,10 +29,17 @@ class Mix:
     cares: tuple[str, ...] = ()
 
 
+def parts_to_add(plan: Plan) -> tuple[Part, ...]:
+    """The further parts that are held ahead and that the plan's combination does not hold already."""
+    mix = plan.combination
+    beside = (part for part in plan.need.beside if part.reserve)
+    return tuple(p for p in beside if mix is None or mix.best is None or p.name in mix.left_out)
+
+
 def mix_of(plan: Plan, parts: Sequence[Plan] = ()) -> Mix:
     """What a need's best combination asks to be bought, with all further parts that are held ahead.
 
-    `parts` are the plans of those parts. Of a plan without a combination its first choice is a piece; of a
+    `parts` are the plans of `parts_to_add`. Of a plan without a combination its first choice is a piece; of a
     part's choices the first that is where the planned part is, else the first. Raises BerthError where that
     is not several pieces.
     """
@@ -64,9 +72,15 @@ def _pieces_of(plan: Plan, zones: Sequence[str]) -> tuple[tuple[Offer, ...], tup
         near = [offer for offer in priced if zones and set(offer.zones) <= set(zones)]
         offers, day = tuple((near or priced)[:1]), ()
     for offer in offers:
-        check_target(plan, offer)
+        _check_targets(plan, offer)
         check_count(offer)
     return offers, day
+
+
+def _check_targets(plan: Plan, offer: Offer) -> None:
+    """Whether the offer serves one of the parts: a combination holds those beside the planned one too."""
+    if not {part.target.value for part in plan.need.beside if part.reserve} & set(offer.targets):
+        check_target(plan, offer)
 
 
 def _nothing(plan: Plan) -> BerthError:
