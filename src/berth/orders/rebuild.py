@@ -38,6 +38,7 @@ LOST = (
     "attempts that bought nothing, looks, and the history before now",
     "what was made for an order; clean and launch find it by name and mark",
     "what extensions cost: berth extend reads AWS's history of them",
+    "what is over: caps do not count it any more",
 )
 """What AWS keeps nowhere."""
 
