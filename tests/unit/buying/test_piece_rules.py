@@ -190,6 +190,30 @@ def test_one_approval_is_of_the_whole(buyer: Shopping, above: tuple[Money, ...])
     assert buyer.sold == [Decimal("100.00"), Decimal("200.00")]
 
 
+def test_an_approval_that_ends_between_two_payments_is_told_with_what_is_paid(buyer: Shopping) -> None:
+    """The first piece is bought, the second's approval is over: exit 15, and not "nothing is bought"."""
+    rules = Rules("rules.toml", approval=ApprovalRule((), (LEAD,), timedelta(hours=2)))
+    buyer.gate = Gate(rules, ASKS, ASKS)
+    with pytest.raises(NotApproved) as missing:
+        buyer.buy_all()
+    asked = ask(buyer.journal, buyer.gate, missing.value.proposal, buyer.clock.now())
+    take(buyer.journal, rules, asked.request, LEAD, buyer.clock.now())
+    sell = buyer.aws.sell
+
+    def slow(*said: Any) -> Any:
+        buyer.clock.at = asked.request.expires_at
+        return sell(*said)
+
+    buyer.clock.at = asked.request.expires_at - timedelta(minutes=1)
+    buyer.aws.sell = slow
+    with pytest.raises(BerthError) as caught:
+        buyer.buy_all()
+    assert not isinstance(caught.value, NotApproved)
+    assert "the approval of 300.00 USD does not hold, since it ended at" in caught.value.message
+    assert "nothing is bought" not in caught.value.message
+    assert caught.value.spent.line() == "paid 100.00 USD, order eval"
+
+
 def test_an_approval_of_other_pieces_is_none(buyer: Shopping) -> None:
     """One piece less, more or elsewhere is another whole."""
     rules = Rules("rules.toml", approval=ApprovalRule((), (LEAD,)))

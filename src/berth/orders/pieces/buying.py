@@ -224,7 +224,8 @@ class _Buying:
             raise BerthError(ExitCode.DECISION_NEEDED, f"the pieces cannot be weighed: {problem}") from None
         for ranked in queue:
             check_money(ranked.piece.offer.fee, Approval(ranked.piece.offer))
-            check_time(ranked.piece.offer, now)
+            # Its age plays no part yet: it is searched once more right before it is paid.
+            check_time(replace(ranked.piece.offer, seen_at=now), now)
         check_money(total, Approval(queue[0].piece.offer, agreement.cap, agreement.budget))
 
     def _open(self, known: Whole | None, pieces: Sequence[Piece], queue: Sequence[Ranked]) -> Whole:
@@ -274,8 +275,11 @@ class _Buying:
         orders = self._orders(whole)
         if problem.exit_code is not ExitCode.OUTCOME_UNKNOWN:
             self._book.move(whole, WholeState.HALTED, self._desk.clock.now(), reason_of(problem))
-        if isinstance(problem, NotApproved):
-            return problem
+        bought = any(order.state is OrderState.BOUGHT for order in orders.values())
+        if isinstance(problem, NotApproved) and not bought:
+            return (
+                problem  # whoever typed it asks for the approval; once something is paid that is told first
+            )
         zones = one_zone(whole.live)
         again = look_again(ranked.piece, self._seats(ranked.piece).desk, zones)
         instead = again.instead

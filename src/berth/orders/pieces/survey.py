@@ -87,7 +87,8 @@ def look_again(piece: Piece, desk: Desk, zones: tuple[str, ...] | None) -> Ranke
 
 def reason_of(problem: BerthError) -> str:
     """The first clause of what a purchase of one says: the rest is told for the whole."""
-    return problem.message.splitlines()[0].partition("; nothing else")[0]
+    first = problem.message.splitlines()[0].partition("; nothing else")[0]
+    return first.removesuffix(": nothing is bought")
 
 
 def _confirmed(one: Sum, pieces: Mapping[int, Ranked], seats: Seats) -> Gone | str:
