@@ -210,7 +210,11 @@ secret_access_key = "hidden"
         ("from = 2026-10-07T00:00:00Z", "from = 2026-10-07T00:00:00", "names no time zone"),
         ("as_of = 2026-10-07", 'as_of = "October"', "must be a date like 2026-10-07"),
         ('type = "p5.48xlarge"', 'type = "p5"', "'p5' is not valid: a type like p5.48xlarge"),
-        ("unit = 18", "units = 18", "unknown key (did you mean unit?); known here: faces, self_service, targets, type, unit"),
+        (
+            "unit = 18",
+            "units = 18",
+            "unknown key (did you mean unit?); known here: faces, self_service, targets, type, unit",
+        ),
     ],
 )
 def test_a_complaint_names_line_and_key(old: str, new: str, expected: str) -> None:
