@@ -412,16 +412,19 @@ def test_nothing_secret_is_kept_or_shown(
 
 
 # -- the buyer profile -------------------------------------------------------------------------------------
+def write_profiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **keys: dict[str, str]) -> None:
+    """A credentials file with these profiles, used from now on."""
+    ids = ("aws_access_key_id", "aws_secret_access_key")
+    rows = [[f"[{name}]", *(f"{key} = {of[key.upper()]}" for key in ids)] for name, of in keys.items()]
+    (tmp_path / "credentials").write_text("\n".join(line for row in rows for line in row))
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
+
+
 @pytest.fixture
 def profiles(berth: Any, lead: Lead, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Profiles `buyer` (of the same account) and `other` (of another)."""
     own = berth.yard.environment_of(None)
-    lines = []
-    for name, keys in (("buyer", own), ("other", lead.environment)):
-        lines += [f"[{name}]", f"aws_access_key_id = {keys['AWS_ACCESS_KEY_ID']}"]
-        lines += [f"aws_secret_access_key = {keys['AWS_SECRET_ACCESS_KEY']}"]
-    (tmp_path / "credentials").write_text("\n".join(lines))
-    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
+    write_profiles(tmp_path, monkeypatch, buyer=own, other=lead.environment)
 
 
 @pytest.mark.usefixtures("profiles")
@@ -433,33 +436,6 @@ def test_the_paid_call_uses_the_buyer_profile(berth: Any) -> None:
     assert ended.code == 0, ended.err
     assert "paid calls: user" in ended.err
     assert len(berth.sold("by-buyer")) == 1
-
-
-def test_who_only_reads_buys_and_extends_by_the_buyers_keys_alone(
-    house: Any, berth: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Two users of one account, with the policies that `berth policy` prints, no right more: the reader alone
-    pays nothing, with the buyer's profile the paid calls pass, and the history says who paid."""
-    may = {role: berth("policy", role).out for role in ("read", "buy")}
-    house.account("parted", json.loads(may["read"]))
-    buyer = house.user("parted", "buyer", json.loads(may["buy"]))
-    for key, value in house.environment_of("parted").items():
-        monkeypatch.setenv(key, value)
-    (tmp_path / "credentials").write_text(
-        f"[buyer]\naws_access_key_id = {buyer['access_key_id']}\n"
-        f"aws_secret_access_key = {buyer['secret_access_key']}\n"
-    )
-    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
-    berth.plan("parted")
-    alone = berth.buy("parted")
-    assert (alone.code, alone.money) == (13, "nothing was spent")
-    assert berth.buy("parted", "--buyer-profile", "buyer").code == 0
-    house.clock.advance(minutes=6)
-    longer = ("extend", "parted", "--by", "1d", "--yes", "--max", "500")
-    assert (berth(*longer).code, berth(*longer, "--buyer-profile", "buyer").code) == (13, 0)
-    said = [event["detail"] for event in berth("show", "parted", "--json").json["history"]]
-    account = house.clients_of("parted").sts.get_caller_identity()["Account"]
-    assert sum(f"paid by arn:aws:iam::{account}:user/buyer" in text for text in said) == 2
 
 
 @pytest.mark.usefixtures("profiles")

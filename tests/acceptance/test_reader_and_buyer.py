@@ -1,0 +1,32 @@
+"""Who reads and who buys are two users of one account, each with the printed policy and no right more."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+def test_who_only_reads_buys_and_extends_by_the_buyers_keys_alone(
+    house: Any, berth: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two users of one account, with the policies that `berth policy` prints, no right more: the reader alone
+    pays nothing, with the buyer's profile the paid calls pass, and the history says who paid."""
+    may = {role: berth("policy", role).out for role in ("read", "buy")}
+    house.account("parted", json.loads(may["read"]))
+    house.user("parted", "buyer", json.loads(may["buy"]))
+    for key, value in house.environment_of("parted").items():
+        monkeypatch.setenv(key, value)
+    write_profiles(tmp_path, monkeypatch, buyer=house.environment_of("parted", "buyer"))
+    berth.plan("parted")
+    alone = berth.buy("parted")
+    assert (alone.code, alone.money) == (13, "nothing was spent")
+    assert berth.buy("parted", "--buyer-profile", "buyer").code == 0
+    house.clock.advance(minutes=6)
+    longer = ("extend", "parted", "--by", "1d", "--yes", "--max", "500")
+    assert (berth(*longer).code, berth(*longer, "--buyer-profile", "buyer").code) == (13, 0)
+    said = [event["detail"] for event in berth("show", "parted", "--json").json["history"]]
+    account = house.clients_of("parted").sts.get_caller_identity()["Account"]
+    assert sum(f"paid by arn:aws:iam::{account}:user/buyer" in text for text in said) == 2
