@@ -41,12 +41,10 @@ def buy_pieces(at: Counter, plan: Plan, asked: Asked, *, wait: bool = False) -> 
     from berth.cli.buy import until_known
     from berth.orders.pieces.book import WholeBook
     from berth.orders.pieces.buying import buy_whole
-    from berth.orders.pieces.of_plan import mix_of
     from berth.orders.spending_gate import NotApproved
 
     _check_here(at, plan)
-    mix = mix_of(plan, parts_of(at, plan))
-    wanted = wanted_of(at, plan, mix, asked)
+    wanted, mix = wanted_of(at, plan, asked)
     desk = replace(at.desk(mix.offers[0]), gate=at.gate)
 
     def agree(queue: Sequence[Ranked], found: Survey, total: Money) -> None:
@@ -72,12 +70,10 @@ def why_not_allowed(at: Counter, plan: Plan, asked: Asked) -> tuple[OrderKey, No
     """
     from berth.orders.pieces.book import WholeBook
     from berth.orders.pieces.buying import propose
-    from berth.orders.pieces.of_plan import mix_of
     from berth.orders.spending_gate import NotApproved, check_whole
 
     _check_here(at, plan)
-    mix = mix_of(plan, parts_of(at, plan))
-    wanted = wanted_of(at, plan, mix, asked)
+    wanted, mix = wanted_of(at, plan, asked)
     desk = replace(at.desk(mix.offers[0]), gate=at.gate)
     proposal = propose(WholeBook(at.journal), desk, lambda piece: seat(at, piece, wanted.agreement), wanted)
     try:
@@ -98,22 +94,29 @@ def seat(at: Counter, piece: Piece, agreement: Agreement) -> Seat:
     return Seat(desk, lambda: there.buyer(desk, piece.offer))
 
 
-def wanted_of(at: Counter, plan: Plan, mix: Mix, asked: Asked) -> Wanted:
-    """The order that the combination is, or the one that it goes on with."""
+def wanted_of(at: Counter, plan: Plan, asked: Asked) -> tuple[Wanted, Mix]:
+    """The order that the combination is, or the one that it goes on with, and what there is to buy.
+
+    Once anything of an order may be paid its pieces are what the journal has, whatever was planned since.
+    """
     from berth.orders.order import OrderKey
     from berth.orders.pieces.book import WholeBook
     from berth.orders.pieces.buying import Wanted
-    from berth.orders.pieces.of_plan import sequence_of_whole
-    from berth.orders.pieces.whole import Agreement, numbered
+    from berth.orders.pieces.of_plan import Mix, mix_of, sequence_of_whole
+    from berth.orders.pieces.whole import Agreement, is_begun, numbered
 
-    name = plan.need.name
-    orders, wholes = at.journal.orders(at.account, name), WholeBook(at.journal).wholes(at.account, name)
+    name, book = plan.need.name, WholeBook(at.journal)
+    orders, wholes = at.journal.orders(at.account, name), book.wholes(at.account, name)
     sequence = sequence_of_whole(orders, wholes, again=asked.again, asked=asked.sequence)
     key = OrderKey(at.account, name, sequence)
-    known = WholeBook(at.journal).whole(key)
-    pieces = known.pieces if known else numbered(key, spread(at, plan.need, mix))
+    known = book.whole(key)
+    if known is not None and is_begun(book.orders(known).values()):
+        pieces, mix = known.pieces, Mix(tuple(piece.offer for piece in known.live))
+    else:
+        mix = mix_of(plan, parts_of(at, plan))
+        pieces = numbered(key, spread(at, plan.need, mix))
     agreement = Agreement(asked.cap, plan.need.budget, {"need": plan.need.to_json()})
-    return Wanted(key, pieces, agreement, accept_other=asked.accept_other)
+    return Wanted(key, pieces, agreement, accept_other=asked.accept_other), mix
 
 
 def spread(at: Counter, need: Need, mix: Mix) -> tuple[tuple[str, Offer], ...]:

@@ -339,6 +339,27 @@ def test_a_second_piece_in_doubt_is_told_as_that(shopping: Callable[..., Shoppin
     books_equal_ledger(buyer)
 
 
+def test_a_later_plan_takes_the_place_of_one_of_which_nothing_was_bought(
+    shopping: Callable[..., Shopping],
+) -> None:
+    """The first piece was refused, so nothing is paid: planned anew the order has the new pieces alone."""
+    buyer = shopping("blocks", *TWO, Stock("50.00", after=3))
+    buyer.aws.fault = "gone"
+    assert stops(buyer).spent.spent is Spent.NOTHING
+    assert buyer.book.whole(KEY) is not None
+    other = (Stock("70.00", after=5), Stock("80.00", after=6))
+    buyer.aws.stock = list(other)
+    buyer.wanted = [buyer.aws.offer_of(one) for one in other]
+    bought = buyer.buy_all()
+    assert buyer.sold == [Decimal("70.00"), Decimal("80.00")]
+    assert [piece.number for piece in bought.whole.live] == [1, 2]
+    assert buyer.buy_all().now == ()
+    # Once anything is paid, a later plan changes nothing.
+    buyer.wanted = [buyer.aws.offer_of(one) for one in TWO]
+    assert buyer.buy_all().now == ()
+    assert buyer.sold == [Decimal("70.00"), Decimal("80.00")]
+
+
 def test_a_whole_that_another_process_changed_is_not_written_over(shopping: Callable[..., Shopping]) -> None:
     """What was read before must still stand when the whole is agreed to."""
     buyer = shopping("blocks")

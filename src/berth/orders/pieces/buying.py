@@ -25,7 +25,9 @@ from berth.orders.pieces.whole import (
     Whole,
     WholeState,
     approval_of,
+    is_begun,
     live,
+    replanned,
     spending_of,
     total_of,
     what_of,
@@ -52,8 +54,8 @@ Agree = Callable[[Sequence[Ranked], Survey, Money], None]
 class Wanted:
     """What is asked for: the whole `key` of `pieces`, within the agreement.
 
-    Of a whole that the journal knows the pieces are those that it has. `accept_other`: where a missing piece
-    is not to be had any more, the first of its stand-ins is bought in its place.
+    Of a whole of which anything was bought the pieces are those that the journal has. `accept_other`: where
+    a missing piece is not to be had any more, the first of its stand-ins is bought in its place.
     """
 
     key: OrderKey
@@ -103,7 +105,7 @@ class _Buying:
         known = self._book.whole(self._wanted.key)
         _check_free(self._desk, known)
         try:
-            return self._go_on(known, known.pieces if known else self._wanted.pieces)
+            return self._go_on(known, self._pieces(known))
         except BerthError as problem:
             left = self._book.whole(self._wanted.key)
             if left is not None and left == known and problem.exit_code is not ExitCode.OUTCOME_UNKNOWN:
@@ -111,9 +113,17 @@ class _Buying:
                 self._book.move(left, WholeState.HALTED, self._desk.clock.now(), reason_of(problem))
             raise
 
+    def _pieces(self, known: Whole | None) -> tuple[Piece, ...]:
+        """Those of the journal once anything of them may be paid; until then those that are wanted now."""
+        if known is None:
+            return self._wanted.pieces
+        if is_begun(self._book.orders(known).values()):
+            return known.pieces
+        return replanned(known.pieces, self._wanted.pieces)
+
     def propose(self) -> WholeProposal | None:
         known = self._book.whole(self._wanted.key)
-        pieces, orders = self._settled(known.pieces if known else self._wanted.pieces, known)
+        pieces, orders = self._settled(self._pieces(known), known)
         missing = [piece for piece in live(pieces) if piece.number not in orders]
         if not missing:
             return None

@@ -137,21 +137,22 @@ def move_whole(db: Reads, realm: str, whole: Whole, state: WholeState, now: date
 
 
 def _put_piece(db: Reads, realm: str, whole_id: str, piece: Piece) -> None:
-    order_id = f"{realm} {piece.key.mark}"
-    values = (piece.key.account, json.dumps(piece.offer.to_json()), piece.fee.micros, piece.fee.currency,
-              piece.instead_of, whole_id, piece.number)  # fmt: skip
+    values = (
+        f"{realm} {piece.key.mark}", piece.key.account, json.dumps(piece.offer.to_json()), piece.fee.micros,
+        piece.fee.currency, piece.instead_of, whole_id, piece.number,
+    )  # fmt: skip
     known = db.execute(
         "SELECT 1 FROM pieces WHERE whole = ? AND number = ?", (whole_id, piece.number)
     ).fetchone()
     if known is None:
         db.execute(
-            "INSERT INTO pieces (account, offer, fee_micros, currency, instead_of, whole, number, order_id)"
+            "INSERT INTO pieces (order_id, account, offer, fee_micros, currency, instead_of, whole, number)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            (*values, order_id),
+            values,
         )
         return
     db.execute(
-        "UPDATE pieces SET account = ?, offer = ?, fee_micros = ?, currency = ?, instead_of = ?"
+        "UPDATE pieces SET order_id = ?, account = ?, offer = ?, fee_micros = ?, currency = ?, instead_of = ?"
         " WHERE whole = ? AND number = ?",
         values,
     )

@@ -29,7 +29,8 @@ class Piece:
     """One reservation of a whole. `offer` is what was agreed to, with its fee.
 
     `key` is the piece's own order: its account is where it is bought. `instead_of` is the number of a piece
-    that AWS has failed or that could not be had, and that this one replaces; None: of none.
+    that AWS has failed or that could not be had, and that this one replaces; None: of none. Its own number:
+    nothing was bought of it, and a later plan does without it.
     """
 
     number: int
@@ -73,6 +74,18 @@ class Whole:
     def live(self) -> tuple[Piece, ...]:
         """The pieces that stand: those that none replaces."""
         return live(self.pieces)
+
+
+def is_begun(orders: Iterable[Order]) -> bool:
+    """Whether money of a whole may have left: any of its pieces' orders is more than known to be refused."""
+    return any(order.state is not OrderState.REFUSED for order in orders)
+
+
+def replanned(old: Sequence[Piece], new: Sequence[Piece]) -> tuple[Piece, ...]:
+    """The pieces of a later plan for a whole of which nothing was bought; those beyond them are dropped."""
+    numbers = {piece.number for piece in new}
+    dropped = (replace(p, instead_of=p.number) for p in old if p.number not in numbers)
+    return (*new, *dropped)
 
 
 def made_anew(key: OrderKey, orders: Sequence[Order]) -> Whole | None:
