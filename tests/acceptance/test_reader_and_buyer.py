@@ -19,7 +19,12 @@ def test_who_only_reads_buys_and_extends_by_the_buyers_keys_alone(
     house.user("parted", "buyer", json.loads(may["buy"]))
     for key, value in house.environment_of("parted").items():
         monkeypatch.setenv(key, value)
-    write_profiles(tmp_path, monkeypatch, buyer=house.environment_of("parted", "buyer"))
+    keys = house.environment_of("parted", "buyer")
+    (tmp_path / "credentials").write_text(
+        f"[buyer]\naws_access_key_id = {keys['AWS_ACCESS_KEY_ID']}\n"
+        f"aws_secret_access_key = {keys['AWS_SECRET_ACCESS_KEY']}\n"
+    )
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
     berth.plan("parted")
     alone = berth.buy("parted")
     assert (alone.code, alone.money) == (13, "nothing was spent")
