@@ -242,6 +242,13 @@ def _nothing_fits(made: Plan) -> BerthError:
             f"no single offer holds all of it; {len(pieces)} that hold a part of it are on sale",
             "the lines NONE and SPLIT above say which parts; plan each by a need of its own",
         )
+    priced_in = _other_currency(made)
+    if priced_in:
+        return BerthError(
+            ExitCode.NO_CAPACITY,
+            "every place answered, and no price is in the currency of the budget: none is compared with it",
+            f"write the budget in {priced_in}",
+        )
     changes = made.combination.changes if made.combination else ()
     told = "take a change that the lines `if` above name" if changes else ""
     return BerthError(
@@ -249,6 +256,13 @@ def _nothing_fits(made: Plan) -> BerthError:
         "every place answered, and nothing that fits is on sale",
         told or "; or ".join(filter(None, (smaller_text(made.need), _WIDEN))),
     )
+
+
+def _other_currency(made: Plan) -> str:
+    """The one currency of all offers, where the budget is in another; else empty."""
+    fees = {rejected.offer.fee.currency for rejected in made.rejected if rejected.offer.fee is not None}
+    budget = made.need.budget
+    return fees.pop() if budget is not None and len(fees) == 1 and budget.currency not in fees else ""
 
 
 def _end_of_choice(made: Plan) -> int:

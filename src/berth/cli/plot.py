@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from berth.terms.outcomes import BerthError, ExitCode
+from berth.terms.ways import Way
 
 if TYPE_CHECKING:
     from berth.planner.costs.curves import Curves, Line
@@ -15,19 +17,22 @@ FORMATS = (".svg", ".png")
 
 
 def check_plot(file: str) -> Path:
-    """The file to draw to. Raises BerthError (usage) for another ending, or where matplotlib is missing.
+    """The file to draw to. Raises BerthError (usage) for another ending, for a folder that is not there, or
+    where matplotlib is missing.
 
     It is checked before anything is asked, so that a sweep is not in vain.
     """
-    from importlib.util import find_spec
-
     path = Path(file)
     if path.suffix not in FORMATS:
         raise BerthError(ExitCode.USAGE, f"--plot {file}: the file must end in {' or '.join(FORMATS)}")
-    if find_spec("matplotlib") is None:
+    if not path.absolute().parent.is_dir():
+        raise BerthError(ExitCode.USAGE, f"--plot {file}: there is no such folder", "make the folder first")
+    try:  # imported, not looked for: what it needs itself may be missing
+        import matplotlib.figure  # noqa: F401
+    except ImportError:
         raise BerthError(
             ExitCode.USAGE, "--plot needs matplotlib, which is not installed", "pip install 'gpu-berth[plot]'"
-        )
+        ) from None
     return path
 
 
@@ -66,9 +71,9 @@ def _figure(picture: Curves, title: str) -> Any:
     figure = Figure(figsize=(8, 4.5), dpi=120, layout="constrained")
     axes = figure.add_subplot()
     hours = float(picture.usable_hours)
-    for line in (picture.offer, *picture.others):
+    for line, look in looks(picture):
         ends = [float(line.at(part).amount) for part in (0 * picture.usable_hours, picture.usable_hours)]
-        axes.plot([0, hours], ends, label=_legend(line), linewidth=2 if line is picture.offer else 1.4)
+        axes.plot([0, hours], ends, label=_legend(line), **look)
     for meeting in picture.meetings:
         if meeting.after is not None:
             at = meeting.after.total_seconds() / 3600
@@ -82,6 +87,32 @@ def _figure(picture: Curves, title: str) -> Any:
     axes.legend(loc="best", fontsize=8)
     axes.grid(alpha=0.25)
     return figure
+
+
+_DASHES: Final = {
+    Way.ON_DEMAND: "--",
+    Way.SAGEMAKER_ON_DEMAND: "-",
+    Way.SPOT: ":",
+    Way.ODCR: "-.",
+}
+_COLOURS: Final = 9
+
+
+def looks(picture: Curves) -> list[tuple[Line, dict[str, Any]]]:
+    """Each line with its look, no two alike: the offer is thick and black, a way has its dashes, its places
+    have their colours; where those are used up, the lines get thicker."""
+    drawn: list[tuple[Line, dict[str, Any]]] = [(picture.offer, {"color": "black", "linewidth": 2.2})]
+    places: Counter[Way] = Counter()
+    for line in picture.others:
+        number = places[line.way]
+        places[line.way] += 1
+        look = {
+            "color": f"C{number % _COLOURS}",
+            "linestyle": _DASHES.get(line.way, "-"),
+            "linewidth": 1.4 + number // _COLOURS,
+        }
+        drawn.append((line, look))
+    return drawn
 
 
 def _legend(line: Line) -> str:

@@ -89,13 +89,18 @@ class HourlyRate:
         )
 
 
+# A rate of one's own may be as small as one likes; time in Python has an end.
+_MOST_MINUTES = 10**12
+
+
 @dataclass(frozen=True, slots=True)
 class BreakEven:
     """From how much use on an offer costs less than on-demand.
 
-    `after` is the time of use from which it does, rounded up to the minute; `share` that time as a share of
-    the usable time (over 1: never within the offer), `share_of_paid` of the paid time. `rate` is the
-    on-demand rate compared with. `at_full_use` is what on-demand would cost for all of the usable time.
+    `after` is the time of use from which it does, rounded up to the minute, 10^12 minutes at most; `share`
+    that time as a share of the usable time (over 1: never within the offer), `share_of_paid` of the paid
+    time. `rate` is the on-demand rate compared with. `at_full_use` is what on-demand would cost for all of
+    the usable time.
     """
 
     after: timedelta
@@ -306,7 +311,7 @@ def break_even_of(total: Money | None, offer: Offer, rate: HourlyRate | None) ->
     # As a fraction: rounded to any number of digits, a whole minute could count as the next.
     minutes = ceil(Fraction(total.amount) * 60 / (Fraction(rate.hourly.amount) * count))
     return BreakEven(
-        after=timedelta(minutes=minutes),
+        after=timedelta(minutes=min(minutes, _MOST_MINUTES)),
         share=_share(hours, usable),
         rate=rate,
         at_full_use=(rate.hourly * (hours_of(usable) * count)).rounded(),

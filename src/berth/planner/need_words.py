@@ -60,7 +60,7 @@ def how_long(need: Need) -> str:
     low, high = length(need.duration), length(need.duration_at_most)
     if not (need.duration % _DAY or need.duration_at_most % _DAY):
         low, high = str(need.duration // _DAY), f"{need.duration_at_most // _DAY} days"
-    elif low.rpartition(" ")[2] == high.rpartition(" ")[2]:
+    elif low.count(" ") == high.count(" ") == 1 and low.rpartition(" ")[2] == high.rpartition(" ")[2]:
         low = low.rpartition(" ")[0]
     return f"{low} to {high}, {_GOALS[need.goal]}"
 

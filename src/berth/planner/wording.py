@@ -134,7 +134,7 @@ def _outcome(answers: Sequence[PlaceAnswer]) -> str:
     offers = sum(len(answer.offers) for answer in answers)
     asked = f" {sum(a.is_complete for a in answers)} of {len(answers)}," if len(answers) > 1 else ""
     if worst.is_complete:
-        word = _offers(offers) if offers else _OUTCOMES[worst.outcome]
+        word = _OUTCOMES.get(worst.outcome, _offers(0)) if not offers else _offers(offers)
         return f"{worst.region}{asked} {word}"
     detail = f" ({plain(worst.detail, 160)})" if worst.detail else ""
     seen = f", {_offers(offers)} before" if offers else ""

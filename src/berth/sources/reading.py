@@ -30,9 +30,13 @@ def instant(value: object) -> datetime | None:
 
 
 def money(amount: object, currency: object) -> Money | None:
-    """An amount of decimal text, None where it is missing or no number: unknown, never zero."""
+    """An amount of decimal text, None where it is missing or no number, or in no currency that is named:
+    unknown, never zero and never dollars by guess."""
+    named = text(currency, 8)
+    if not named:
+        return None
     try:
-        return Money(Decimal(str(amount)), text(currency, 8) or "USD")
+        return Money(Decimal(str(amount)), named)
     except (InvalidOperation, ValueError):
         return None
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from berth.aws.refusals import CALL_ERRORS, Kind, Refusal, refusal_of
@@ -12,6 +11,7 @@ from berth.aws.zones import zone_ids
 from berth.planner.offers import Offer, PlaceAnswer, PlaceOutcome, Query, Segment
 from berth.planner.queries import BOUNDARY
 from berth.sources.listings import is_ultraserver
+from berth.sources.reading import money
 from berth.terms.clock import Clock
 from berth.terms.money import Money
 from berth.terms.text import plain
@@ -158,11 +158,8 @@ def _segment(part: Mapping[str, Any], names: Mapping[str, str]) -> Segment:
 
 
 def _fee(raw: Mapping[str, Any]) -> Money | None:
-    """The fee as a decimal, None where there is none or it is no number: unknown, never zero."""
-    try:
-        return Money(Decimal(str(raw.get("UpfrontFee", ""))), plain(raw.get("CurrencyCode") or "USD", 8))
-    except (InvalidOperation, ValueError):
-        return None
+    """The fee, None where there is none, it is no number or no currency is named: unknown, never zero."""
+    return money(raw.get("UpfrontFee"), raw.get("CurrencyCode"))
 
 
 def _zones(ec2: Any) -> tuple[Mapping[str, str], str]:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from berth.cli.plot import check_plot, draw
+from berth.cli.plot import check_plot, draw, looks
 from berth.facts.price_reviews import next_review
 from berth.planner.choose import make_plan
 from berth.planner.cost import HourlyRate, cost_of, pay_as_you_go
@@ -122,14 +122,37 @@ def test_lines_meet_where_the_break_even_is(an_offer: Make, fee: Decimal, hourly
     assert picture.meetings[0].after == expected
 
 
+def test_a_rate_of_next_to_nothing_never_meets_the_offer(an_offer: Make) -> None:
+    """A millionth of a dollar an hour, as `[rates]` may say, takes longer than a time can hold."""
+    rate = HourlyRate(Way.SAGEMAKER_ON_DEMAND, "us-east-1", "hosting", Money(USD("0.000001")))
+    choice = a_choice(an_offer("1000000"), rate=rate)
+    even = choice.cost.break_even
+    assert even is not None
+    assert not even.ever_pays
+    assert the_curves(choice, rate).meetings[0].after is None
+
+
+def test_no_two_lines_of_the_picture_look_alike(an_offer: Make) -> None:
+    """Fourteen places have more lines than there are colours: the legend must tell them apart."""
+    rates = [
+        HourlyRate(way, f"r-{number}", "x", Money(USD(20 + number)))
+        for way in (Way.SAGEMAKER_ON_DEMAND, Way.ON_DEMAND, Way.SPOT, Way.ODCR)
+        for number in range(14)
+    ]
+    drawn = [
+        tuple(sorted(look.items())) for _, look in looks(the_curves(a_choice(an_offer("228.77")), *rates))
+    ]
+    assert len(set(drawn)) == len(drawn) == 57
+
+
 def test_a_way_without_a_price_has_no_line_and_says_so(an_offer: Make) -> None:
     """Unknown is named, never drawn at zero; another currency is not compared."""
     known = HourlyRate(Way.SAGEMAKER_ON_DEMAND, "us-east-1", "hosting", Money(USD("28.497")))
     unknown = HourlyRate(Way.ON_DEMAND, "us-east-1", "on-demand", None)
-    other = HourlyRate(Way.SPOT, "eu-west-1", "spot", Money(USD(9), "EUR"))
+    other = HourlyRate(Way.SPOT, "eu-west-1", "spot", Money(USD(9), "EUR"), zone_id="euw1-az2")
     picture = the_curves(a_choice(an_offer("228.77")), known, unknown, other)
     assert [line.way for line in picture.others] == [Way.SAGEMAKER_ON_DEMAND]
-    assert picture.left_out == ("on-demand us-east-1: price not known", "spot eu-west-1: priced in EUR")
+    assert picture.left_out == ("on-demand us-east-1: price not known", "spot euw1-az2: priced in EUR")
     bars = sparkline(picture, picture.others[0], 8)
     assert (bars[0], bars[-1], list(bars)) == ("▂", "█", sorted(bars))
     assert curves(a_choice(an_offer(None)), []) is None
@@ -225,9 +248,10 @@ def test_a_plot_is_a_file_of_its_kind_and_always_the_same(
 ) -> None:  # fmt: skip
     """The same plan gives the same bytes; what has no line is named."""
     plan = make_plan(a_need(), [an_answer(an_offer())], rates, now)
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
     files = [check_plot(str(tmp_path / folder / name)) for folder in ("a", "b")]
     for file in files:
-        file.parent.mkdir()
         assert draw(plan, file).startswith(f"drawn: {file}")
     one, other = (file.read_bytes() for file in files)
     assert one == other
@@ -240,6 +264,8 @@ def test_a_plot_that_cannot_be_is_refused_before_anything_is_asked(
     """Another ending, a plan without a choice, a folder that is not there."""
     with pytest.raises(BerthError, match="must end in"):
         check_plot("cost.pdf")
+    with pytest.raises(BerthError, match="no such folder"):
+        check_plot(str(tmp_path / "nowhere" / "cost.svg"))
     with pytest.raises(BerthError, match="nothing to draw"):
         draw(make_plan(a_need(), [], rates, now), tmp_path / "cost.svg")
 

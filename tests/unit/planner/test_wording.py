@@ -10,6 +10,7 @@ from typing import Any
 from berth.planner.choose import make_plan
 from berth.planner.cost import HourlyRate
 from berth.planner.framework.wording import terms_text
+from berth.planner.need_words import how_long
 from berth.planner.offers import PlaceOutcome
 from berth.planner.wording import plan_text
 from berth.terms.ways import Target, Way
@@ -163,3 +164,21 @@ def test_every_outcome_has_its_words(a_need: Make, an_answer: Make, rates: Rates
         plan = make_plan(a_need(), [answer], rates, now)
         assert plan.incomplete is not answer.is_complete
         assert "NONE" in plan_text(plan, HEADER)
+
+
+def test_a_place_whose_offers_are_none_is_told_as_it_is(
+    a_need: Make, an_answer: Make, rates: Rates, now: datetime
+) -> None:
+    """An answer that says offers and holds none, beside one that failed: `0 offers`, no crash."""
+    answers = [an_answer(outcome="offers"), an_answer(region="us-east-2", outcome="failed")]
+    plan = make_plan(a_need(), answers, rates, now)
+    assert "us-east-1 0 offers" in " ".join(plan_text(plan, HEADER).split())
+
+
+def test_a_range_names_the_unit_of_both_ends(a_need: Make) -> None:
+    """The lower end leaves its unit out only where both are said in that one unit."""
+    spans = (timedelta(hours=25), timedelta(hours=121))
+    odd = a_need(start=None, duration=spans[0], longest=spans[1])
+    assert how_long(odd).startswith("25 h to 5 d 1 h,")
+    even = a_need(start=None, duration=timedelta(hours=25), longest=timedelta(hours=30))
+    assert how_long(even).startswith("25 to 30 h,")

@@ -133,6 +133,7 @@ def test_a_fee_that_is_no_number_is_unknown(clock: FakeClock, fee: str | None) -
     """Never zero, never a crash; whole dollars are a number."""
     assert ask(clock, on_sale(offering(UpfrontFee=fee))).offers[0].fee is None
     assert ask(clock, on_sale(offering(UpfrontFee="283"))).offers[0].fee == Money(Decimal(283))
+    assert ask(clock, on_sale(offering(CurrencyCode=None))).offers[0].fee is None
 
 
 @settings(deadline=None, max_examples=100)

@@ -238,7 +238,10 @@ def explained(combination: Combination | None) -> str:
         return "\n".join(hung("no mix of what was seen is cheaper than the first choice", "PROOF"))
     if combination.best is None and combination.if_quota is not None:
         return "\n".join(hung("no mix that can be counted on is cheaper than the first choice", "PROOF"))
-    return "\n".join(["PROOF  of the combination above", *_explained(combination)])
+    told = _explained(combination)
+    if not told:
+        return "\n".join(hung("nothing is proven: no combination was looked for", "PROOF"))
+    return "\n".join(["PROOF  of the combination above", *told])
 
 
 # -- proof -------------------------------------------------------------------------------------------------

@@ -89,9 +89,11 @@ def curves(choice: Choice, pay_lines: Iterable[PayAsYouGo]) -> Curves | None:
     for pay in pay_lines:
         hourly = pay.rate.hourly
         if hourly is None:
-            left_out.append(f"{pay.rate.way} {pay.rate.region}: price not known")
+            left_out.append(f"{pay.rate.way} {pay.rate.zone_id or pay.rate.region}: price not known")
         elif hourly.currency != currency:
-            left_out.append(f"{pay.rate.way} {pay.rate.region}: priced in {hourly.currency}")
+            left_out.append(
+                f"{pay.rate.way} {pay.rate.zone_id or pay.rate.region}: priced in {hourly.currency}"
+            )
         else:
             others.append(_line(pay.rate, hourly * offer.count, cost.usable))
     meetings = tuple(_meeting(own, line, cost.usable) for line in others)
@@ -111,9 +113,12 @@ def _meeting(own: Line, other: Line, usable: timedelta) -> Meeting:
     slower = Fraction(other.hourly.amount) - Fraction(own.hourly.amount)
     if slower <= 0:
         return Meeting(other.way, region, None)
-    minutes = ceil((Fraction(own.fixed.amount) - Fraction(other.fixed.amount)) * 60 / slower)
-    after = timedelta(minutes=max(minutes, 0))
-    return Meeting(other.way, region, after if after <= usable else None)
+    minutes = max(ceil((Fraction(own.fixed.amount) - Fraction(other.fixed.amount)) * 60 / slower), 0)
+    if minutes > usable / timedelta(
+        minutes=1
+    ):  # compared as numbers: a tiny rate gives more than time can hold
+        return Meeting(other.way, region, None)
+    return Meeting(other.way, region, timedelta(minutes=minutes))
 
 
 def sparkline(picture: Curves, line: Line, columns: int = 24) -> str:
