@@ -14,6 +14,7 @@ from berth.cli.needs import typed_need
 from berth.cli.options import Json, Profile
 from berth.cli.output import Output
 from berth.terms.outcomes import BerthError, ExitCode
+from berth.terms.ways import Way
 
 if TYPE_CHECKING:
     from berth.orders.elsewhere import Held, Reference
@@ -60,18 +61,16 @@ def adopt(
     with counter(output, profile=profile, regions=regions, about=name.partition("/")[0]) as at:
         key = _key(at, name)
         place = at.door.regions[0]
-        held = look(ref, place, at.door.reader(_service(ref), place))
-        order = _taken(at, ref, held, key)
+        held = look(ref, place, at.door.reader(_service_of(ref.way), place))
+        order = _taken(at, ref, held, key, tag=not no_tag)
         if order is None:
             held = _checked(at, held, key, need, amount, whoever=take_over)
             order = _adopted(at, held, key, need, tag=not no_tag)
         return _show(at, order, held)
 
 
-def _service(ref: Reference) -> str:
-    from berth.terms.ways import Way
-
-    return "ec2" if ref.way is Way.CAPACITY_BLOCK else "sagemaker"
+def _service_of(way: Way) -> str:
+    return "ec2" if way is Way.CAPACITY_BLOCK else "sagemaker"
 
 
 def _paid(typed: str | None) -> Money | None:
@@ -106,13 +105,18 @@ def _key(at: Counter, name: str) -> OrderKey:
     return OrderKey(at.account, need, sequence or 1, piece)
 
 
-def _taken(at: Counter, ref: Reference, held: Held, key: OrderKey) -> Order | None:
+def _taken(at: Counter, ref: Reference, held: Held, key: OrderKey, *, tag: bool) -> Order | None:
     """The order, where it is adopted already. Raises BerthError: by another order, or the name is taken."""
     from berth.orders.elsewhere import holder_of
+    from berth.orders.names import ORDER_TAG
 
     owner = holder_of(held, at.journal.orders(at.account))
     if owner is not None and owner.key == key:
-        at.output.talk(f"order {key}: adopted already; nothing was changed")
+        lacking = tag and held.tags is not None and ORDER_TAG not in held.tags
+        if lacking:  # a run that ended between the journal's write and the mark
+            _mark(at, held, key, tag=True)
+        changed = "its mark was put now" if lacking else "nothing was changed"
+        at.output.talk(f"order {key}: adopted already; {changed}")
         return owner
     if owner is not None:
         raise BerthError(
@@ -145,21 +149,28 @@ def _checked(
 
 
 def _adopted(at: Counter, held: Held, key: OrderKey, need: Need | None, *, tag: bool) -> Order:
-    from berth.orders.elsewhere import offer_for, put_mark
+    from berth.orders.elsewhere import offer_for
     from berth.orders.order import Approval
     from berth.orders.purchase import take_over
     from berth.orders.sighting import Sighting
 
     offer = offer_for(held, at.door.clock.now())
     desk = at.desk(offer)
-    if tag:
-        put_mark(held, key, at.door.launcher(held.region, service=desk.shop.service))
     context: dict[str, Any] = {"need": replace(need, regions=(held.region,)).to_json()} if need else {}
     found = take_over(desk, key, Approval(offer, context=context), Sighting(held.seen, True, True))
     at.output.talk(f"order {key}: adopted, bought elsewhere; nothing was spent now")
-    if not tag:
-        at.warn("it carries no mark: another journal does not see that it is taken")
+    _mark(at, held, key, tag=tag)
     return found.order
+
+
+def _mark(at: Counter, held: Held, key: OrderKey, *, tag: bool) -> None:
+    """After the journal's write, in which one of several adopters wins: the mark names that one."""
+    from berth.orders.elsewhere import put_mark
+
+    if tag:
+        put_mark(held, key, at.door.launcher(held.region, service=_service_of(held.way)))
+    else:
+        at.warn("it carries no mark: another journal does not see that it is taken")
 
 
 def _show(at: Counter, order: Order, held: Held) -> int:

@@ -285,7 +285,8 @@ def _plan_offer(held: Held, now: datetime) -> Offer | None:
 def put_mark(held: Held, key: OrderKey, client: Any) -> None:
     """Tag it with the order's mark and its fee, so that every other journal sees whose it is.
 
-    `client` may create what carries no fee. Raises BerthError; then nothing was adopted.
+    `client` may create what carries no fee. Raises BerthError; then other
+    journals do not see it, and the same command again puts it.
     """
     tags = [{"Key": ORDER_TAG, "Value": key.mark}]
     if held.seen.fee is not None:
@@ -297,6 +298,6 @@ def put_mark(held: Held, key: OrderKey, client: Any) -> None:
     if isinstance(answer, Refusal):
         raise BerthError(
             answer.exit_code,
-            f"{held.seen.name} could not be tagged, and is not adopted: {answer}",
-            "berth policy buy has the right; or adopt it for this journal alone with --no-tag",
+            f"{held.seen.name} is order {key} in this journal, and could not be tagged: {answer}",
+            "berth policy buy has the right; then the same command again, or --no-tag for this journal alone",
         )

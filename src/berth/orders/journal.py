@@ -29,7 +29,16 @@ from berth.storage.database import Database, Row
 from berth.terms.instants import from_micros, to_micros
 from berth.terms.money import Money
 
-__all__ = ["Event", "Journal", "LostRace", "OrderTaken", "Who", "journal_place", "open_journal"]
+__all__ = [
+    "Event",
+    "Journal",
+    "LostRace",
+    "OrderTaken",
+    "ReservationTaken",
+    "Who",
+    "journal_place",
+    "open_journal",
+]
 
 Around = Callable[[str], None]
 """Told before and after each commit (`intend:before`, `intend:after`); a simulation stops there."""
@@ -45,6 +54,10 @@ class OrderTaken(Exception):
     def __init__(self, order: Order) -> None:
         super().__init__(f"order {order.key} is {order.state}")
         self.order = order
+
+
+class ReservationTaken(OrderTaken):
+    """The reservation is another order's already: `order` says whose."""
 
 
 class LostRace(Exception):
@@ -192,7 +205,8 @@ class Journal:
 
         Or one of which it knows that it bought nothing: what was paid is the reservation's fee, not that of
         the attempt that was refused. `seen` is what `SeenReservation.to_json` gives. Raises OrderTaken when
-        the order stands in any other state, ValueError when neither reservation nor offer names a fee.
+        the order stands in any other state, ReservationTaken when the reservation is another order's,
+        ValueError when neither reservation nor offer names a fee.
         """
         fee = money_from_json(seen["fee"]) or approval.offer.fee
         if fee is None:
@@ -201,6 +215,7 @@ class Journal:
             order = self.order(key)
             if order is not None and order.state is not OrderState.REFUSED:
                 raise OrderTaken(order)
+            self._check_not_held(key, seen["arn"])
             number = self._open(order, key, OrderState.BOUGHT, approval, now)
             self._insert_attempt(
                 key, number, approval.offer, fee, intent_id="adopted", holder="adopted", now=now
@@ -212,6 +227,14 @@ class Journal:
             )
             self._event(key, now, "adopted", seen["arn"])
         return self._again(key)
+
+    def _check_not_held(self, key: OrderKey, arn: str) -> None:
+        row = self._db.execute(
+            "SELECT * FROM orders WHERE realm = ? AND reservation_arn = ? AND state = ? AND order_id <> ?",
+            (self.realm, arn, OrderState.BOUGHT, self._id(key)),
+        ).fetchone()
+        if row is not None:
+            raise ReservationTaken(self._order(row))
 
     def settle(
         self,

@@ -10,7 +10,7 @@ from typing import Any
 from berth.aws.refusals import Kind, Refusal
 from berth.orders.desk import Desk
 from berth.orders.guard import check_money, check_time
-from berth.orders.journal import LostRace, OrderTaken
+from berth.orders.journal import LostRace, OrderTaken, ReservationTaken
 from berth.orders.matching import alternatives, match, narrowed
 from berth.orders.order import Approval, Order, OrderKey, OrderState
 from berth.orders.paying import pay
@@ -150,6 +150,13 @@ def _adopted(desk: Desk, key: OrderKey, approval: Approval, sighting: Sighting) 
         return desk.journal.settle(
             order, OrderState.BOUGHT, now=now, detail="found with our mark", arn=seen.arn, fee=seen.fee
         )
+    except ReservationTaken as other:
+        raise BerthError(
+            ExitCode.DECISION_NEEDED,
+            f"{seen.name} is order {other.order.key} already, so it cannot be order {key} too",
+            f"berth show {other.order.key}",
+            other.order.spending,
+        ) from None
     except (OrderTaken, LostRace):
         return _still(desk, key, order)
 

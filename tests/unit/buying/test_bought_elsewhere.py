@@ -5,6 +5,9 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
+import pytest
+
+from berth.orders.journal import ReservationTaken
 from berth.orders.order import Approval, OrderKey, OrderState
 from berth.terms.money import Money
 
@@ -39,3 +42,15 @@ def test_an_order_in_doubt_here_takes_over_the_other_ones_fee(world: Any) -> Non
     )
     assert order.attempt.fee == OTHER
     assert order.spending.amount == OTHER
+
+
+def test_a_reservation_becomes_one_order_only(world: Any) -> None:
+    """Two adopters under two names: the second write finds whose it is, and the first order stands."""
+    journal, now = world.journal, world.clock.now()
+    seen = {"arn": "arn:aws:sagemaker:us-east-1:111122223333:training-plan/x", "state": "Scheduled",
+            "fee": {"amount": "199.99", "currency": "USD"}}  # fmt: skip
+    first = journal.adopt(KEY, Approval(world.approved), seen=seen, now=now)
+    with pytest.raises(ReservationTaken) as taken:
+        journal.adopt(OrderKey(KEY.account, "other"), Approval(world.approved), seen=seen, now=now)
+    assert taken.value.order.key == first.key
+    assert [order.key for order in journal.orders(KEY.account)] == [KEY]
