@@ -44,7 +44,9 @@ def table(plan: Plan) -> list[str]:
     rows += _group(apart, plan.need, currency)
     if len(plan.choices) > MOST_ROWS:
         rows.append(f"   and {len(plan.choices) - MOST_ROWS} more that fit, in --json")
-    return rows + [_pay_row(line, number, currency) for number, line in enumerate(lines, start=1)]
+    return rows + [
+        row for number, line in enumerate(lines, start=1) for row in _pay_rows(line, number, currency)
+    ]
 
 
 def pay_lines(plan: Plan) -> tuple[PayAsYouGo, ...]:
@@ -114,6 +116,8 @@ def _choice_rows(choice: Choice, need: Need, currency: str) -> list[str]:
     rows = [_columns(left, *cells)]
     if len(rows[0]) > WIDTH:  # a long zone id stands in a line of its own
         rows = [left.removesuffix(window).rstrip(), _columns(f"{'':<28}{window}", *cells)]
+    if len(rows[-1]) > WIDTH:  # and so do large sums in a currency that is not the head's
+        rows = [left, _columns("", *cells)]
     if zones_without_subnet(need, offer):
         rows.append(f"{'':<3}needs a subnet")
     for segment in offer.segments if len(offer.segments) > 1 else ():
@@ -122,14 +126,15 @@ def _choice_rows(choice: Choice, need: Need, currency: str) -> list[str]:
     return rows
 
 
-def _pay_row(line: PayAsYouGo, number: int, currency: str) -> str:
+def _pay_rows(line: PayAsYouGo, number: int, currency: str) -> list[str]:
     where = plain(line.rate.zone_id or line.rate.region, 16)
     left = f"{'-':<3}{label(line.rate.way):<15}{where + ' ':<10}"
     total = f"{amount(line.total, currency)} [{number}]"
     cells = (clock_hours(line.span), total, amount(line.per_accelerator_hour, currency, 3))
     whole, short = _PROMISES.get(line.rate.way, _NO_PROMISE)
     row = _columns(left + whole, *cells)
-    return row if len(row) <= WIDTH else _columns(left + short, *cells)
+    row = row if len(row) <= WIDTH else _columns(left + short, *cells)
+    return [row] if len(row) <= WIDTH else [left + whole, _columns("", *cells)]
 
 
 def _columns(left: str, usable: str, total: str, hourly: str) -> str:

@@ -116,7 +116,8 @@ def _beside_lines(plan: Plan) -> list[str]:
 
 def _several_lines(verdicts: Sequence[WayVerdict]) -> list[str]:
     """Where one block cannot hold as many: which blocks together do."""
-    said = [r.sentence for v in verdicts for r in v.reasons if r.rule == SEVERAL_BLOCKS and not r.against]
+    may = [v for v in verdicts if v.fits]
+    said = [r.sentence for v in may for r in v.reasons if r.rule == SEVERAL_BLOCKS and not r.against]
     return hung(said[0], "SPLIT") if said else []
 
 

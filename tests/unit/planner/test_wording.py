@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -13,6 +14,7 @@ from berth.planner.framework.wording import terms_text
 from berth.planner.need_words import how_long
 from berth.planner.offers import PlaceOutcome
 from berth.planner.wording import plan_text
+from berth.terms.money import Money
 from berth.terms.ways import Target, Way
 
 HEADER = """\
@@ -182,3 +184,30 @@ def test_a_range_names_the_unit_of_both_ends(a_need: Make) -> None:
     assert how_long(odd).startswith("25 h to 5 d 1 h,")
     even = a_need(start=None, duration=timedelta(hours=25), longest=timedelta(hours=30))
     assert how_long(even).startswith("25 to 30 h,")
+
+
+def test_large_sums_in_another_currency_stay_inside_the_page(
+    a_need: Make, an_offer: Make, an_answer: Make, now: datetime
+) -> None:
+    """A total with its currency beside it takes a line of its own where the row would be too wide."""
+    mixed = [
+        an_offer("228.77", offering_id="tpo-1"),
+        replace(
+            an_offer(offering_id="tpo-2", zone="use1-abcd12-az12"), fee=Money(Decimal("1234567.89"), "EUR")
+        ),
+    ]
+    dear = HourlyRate(Way.SAGEMAKER_ON_DEMAND, "ap-southeast-2", "hosting", Money(Decimal(123_456)))
+    need = a_need(start=None, regions=("us-east-1", "ap-southeast-2"))
+    text = plan_text(make_plan(need, [an_answer(*mixed)], [dear], now), HEADER)
+    assert [line for line in text.splitlines() if len(line) > 80] == []
+    assert "1,234,567.89" in text
+    assert "TOTAL EUR" in text
+    assert " USD [1]" in text
+
+
+def test_more_than_an_account_may_hold_is_not_told_how_to_split(a_need: Make, now: datetime) -> None:
+    """Fifteen blocks of 64 are no advice where 256 are the end."""
+    many = a_need(instance_type="p5.48xlarge", count=1000, target=Target.INSTANCES)
+    assert "SPLIT" not in plan_text(make_plan(many, [], [], now), HEADER)
+    some = a_need(instance_type="p5.48xlarge", count=100, target=Target.INSTANCES)
+    assert "SPLIT" in plan_text(make_plan(some, [], [], now), HEADER)
