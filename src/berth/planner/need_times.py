@@ -32,8 +32,8 @@ class Times:
     zone: ZoneInfo | None
     now: datetime
 
-    def instant(self, key: str) -> datetime | None:
-        """The instant at `key`; None where nothing is written."""
+    def instant(self, key: str, *, or_day: bool = False) -> datetime | None:
+        """The instant at `key`; None where nothing is written. `or_day`: a day would have done too."""
         value = self.at(key).raw(key, None)
         if value is None:
             return None
@@ -42,7 +42,10 @@ class Times:
                 raise ValueError("must be an instant with a time of day, like 2026-12-02T11:30Z")
             return read_instant(value, self.zone)
         except ValueError as problem:
-            self.at(key).complain(key, str(problem))
+            days = (
+                ", or a day like 5 March, 2027-03-05 or tomorrow" if or_day and _is_no_instant(value) else ""
+            )
+            self.at(key).complain(key, f"{problem}{days}")
             return None
 
     def earliest(self) -> datetime | None:
@@ -50,7 +53,7 @@ class Times:
         zone = self.zone
         day = self._day("earliest_start")
         if day is None or zone is None:
-            return self.instant("earliest_start") if day is None else None
+            return self.instant("earliest_start", or_day=True) if day is None else None
         if day_end(day, zone) <= self.now:
             self.at("earliest_start").complain("earliest_start", f"{day} is over in {zone.key}")
         # A day that has begun means from now on: its midnight is in the past for the service.
@@ -61,7 +64,7 @@ class Times:
         zone = self.zone
         day = self._day("latest_end")
         if day is None or zone is None:
-            return self.instant("latest_end") if day is None else None
+            return self.instant("latest_end", or_day=True) if day is None else None
         return day_end(day, zone)
 
     def _day(self, key: str) -> date | None:
@@ -95,6 +98,14 @@ class Times:
                 f"leaves {spoken(max(need.latest_end - begin, timedelta(0)))} after the earliest start, "
                 f"less than the duration of {spoken(need.duration)}",
             )
+
+
+def _is_no_instant(value: object) -> bool:
+    """Whether it is a text that is not even a local date and time."""
+    try:
+        return isinstance(value, str) and not datetime.fromisoformat(value.strip())
+    except ValueError:
+        return True
 
 
 def _minute(instant: datetime) -> str:

@@ -314,3 +314,11 @@ def test_days_that_are_none_are_refused(text: str) -> None:
     """A day that no calendar has."""
     with pytest.raises(ValueError, match=r"."):
         read_day(text, ZoneInfo("UTC"), NOW)
+
+
+@pytest.mark.parametrize("key", ["earliest_start", "latest_end"])
+def test_where_a_day_would_do_the_complaint_says_so(key: str) -> None:
+    """`Monday` is neither a day nor an instant; what may stand there are both."""
+    assert "or a day like 5 March" in complaint(GOOD + f'time_zone = "UTC"\n{key} = "Monday"\n')
+    assert "a day like" not in complaint(GOOD + 'time_zone = "UTC"\nstart = "Monday"\n')
+    assert "a day like" not in complaint(GOOD + f'{key} = "2026-12-05T10:00"\n')
