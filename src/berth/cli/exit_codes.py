@@ -27,7 +27,7 @@ MEANINGS: dict[ExitCode, str] = {
 NEXT_STEPS: dict[ExitCode, str] = {
     ExitCode.DONE: "nothing",
     ExitCode.INTERNAL_ERROR: "mend what is named, and run it again; it looks before it pays",
-    ExitCode.USAGE: "berth VERB --help",
+    ExitCode.USAGE: "put --help behind the verb: it lists what may be written",
     ExitCode.NO_CAPACITY: "berth plan the need again: later, elsewhere, or with another type",
     ExitCode.QUOTA: "berth doctor NEED names the quota and how to ask for more",
     ExitCode.THROTTLED: "run it again in a minute",

@@ -218,12 +218,12 @@ def why_nothing(made: Plan) -> BerthError:
         return BerthError(ExitCode.BAD_REQUEST, "\n".join(mistyped), "write Regions like us-east-1")
     code = _one_refusal(made)
     if code is not None:
-        return BerthError(code, "no place answered the question", "the table above says why, place by place")
+        return BerthError(code, "no place answered the question", "the plan says why, place by place")
     asked, places = places_asked(made)
     return BerthError(
         ExitCode.INCOMPLETE,
         f"{asked} of {places} places searched: whether something fits elsewhere is not known",
-        "the line INCOMPLETE above says which; ask again",
+        "the plan says which; ask again",
     )
 
 
@@ -274,12 +274,12 @@ def _end_of_choice(made: Plan) -> int:
         raise BerthError(
             ExitCode.INCOMPLETE,
             "not every place answered in full, so a better offer may exist",
-            "the line INCOMPLETE above says which; ask again",
+            "the plan says which; ask again",
         )
     raise BerthError(
         ExitCode.INCOMPLETE,
         "what the account owns could not be read everywhere, so this may be owned already",
-        "the line OWN above says where; ask again, or look there before you buy",
+        "the plan says where; ask again, or look there before you buy",
     )
 
 

@@ -297,7 +297,7 @@ def not_found(waited: Waited, wish: Wish) -> BerthError:
         return BerthError(
             ExitCode.INCOMPLETE,
             f"nothing fitted{limit} until {wish.until}, and not every place answered in the last round",
-            "the line INCOMPLETE above says which; ask again",
+            "the plan says which; ask again",
         )
     return BerthError(
         ExitCode.NO_CAPACITY,
