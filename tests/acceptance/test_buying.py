@@ -50,6 +50,19 @@ def test_a_lost_answer_is_one_plan_found_again(berth: Any, fault: str) -> None:
     assert len(berth.yard.log_of("CreateTrainingPlan")) == before + 1
 
 
+def test_a_later_plan_of_the_same_need_replaces_nothing(berth: Any) -> None:
+    """Field fault 3: an hour later every offering id is another one; planned and bought again, one sale."""
+    first = berth.plan("stays")["choices"][0]["offer"]["offering_id"]
+    assert berth.buy("stays").code == 0
+    berth.yard.clock.advance(hours=1)
+    later = berth.plan("stays")
+    assert first not in {choice["offer"]["offering_id"] for choice in later["choices"]}
+    again = berth.buy("stays")
+    assert again.code in {0, 15}
+    assert "nothing was spent" in again.err
+    assert len(berth.sold("stays")) == 1
+
+
 @pytest.mark.parametrize("verb", ["buy", "show", "clean", "deploy", "invoke", "run"])
 def test_a_door_that_does_not_open_never_hides_an_order(
     berth: Any, verb: str, monkeypatch: pytest.MonkeyPatch
