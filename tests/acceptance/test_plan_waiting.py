@@ -186,10 +186,17 @@ def test_the_history_shows_what_was_asked(berth: Any, need: Callable[[str], str]
     assert berth("history", "p5.48xlarge", "--region", "eu-north-1").out == ""
 
 
-def test_a_bucket_that_was_used_before_is_waited_for(berth: Any, need: Callable[[str], str]) -> None:
-    """The history knows what was just asked, so that a next program is not throttled in its place."""
-    berth("plan", need("paced"))
-    account = berth("plan", need("paced"), "--json").json["account"]
+def test_a_bucket_that_was_used_before_is_waited_for(house: Any, at_yard: Callable[..., Any]) -> None:
+    """The history knows what was just asked, so that a next program is not throttled in its place.
+
+    In an account of its own: what other tests asked has used up the bucket of theirs.
+    """
+    house.account("paced")
+    berth = at_yard(house, "paced")
+    file = berth.folder / "paced.toml"
+    file.write_text(BLOCK.format(name="paced"))
+    berth("plan", str(file))
+    account = berth("plan", str(file), "--json").json["account"]
     history = open_history(
         history_file(os.environ), berth.environment()["BERTH_YARD"].split()[0].partition("//")[2], account
     )

@@ -62,7 +62,6 @@ SEARCHES = [
     ("end in the past", {"EndTimeBefore": NOW - timedelta(days=1)}, "EndTimeBefore must be at least 24 hours after the start time."),
     ("end before the start", {"StartTimeAfter": NOW + timedelta(days=5), "EndTimeBefore": NOW + timedelta(days=4)}, "EndTimeBefore must be at least 24 hours after the start time."),
     ("an UltraServer", {"UltraServerType": "ml.u-p6e-gb200x72", "UltraServerCount": 1}, "UltraServers are sold through an account manager, not by a search."),
-    ("an extension", {"TrainingPlanArn": "arn:aws:sagemaker:us-east-1:1:training-plan/p"}, "Extension offerings are not served by this yard yet."),
 ]  # fmt: skip
 
 
