@@ -25,7 +25,6 @@ SCHEMA = "berth.approval-request/1"
 _MEMBERS = frozenset(
     {"schema", "realm", "account", "need", "sequence", "what", "amount", "currency", "requester", "expires"}
 )
-_HASH = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +110,6 @@ def request_from(document: Mapping[str, Any], asked_at: datetime) -> ApprovalReq
         expires_at=parse_instant(document["expires"]),
         asked_at=asked_at,
     )
-
-
-def is_hash(text: str) -> bool:
-    """Whether it is a whole hash."""
-    return _HASH.fullmatch(text) is not None
 
 
 def what_is_bought(offer: Offer) -> dict[str, Any]:

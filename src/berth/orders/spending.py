@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
 from enum import StrEnum
 
-from berth.terms.instants import iso
 from berth.terms.money import Money
 
 TEAM = "team"
@@ -270,8 +269,3 @@ def _called(cap: Cap) -> str:
 
 def _where(rules: Rules, cap: Cap) -> str:
     return f"{rules.source}:{cap.line}" if cap.line else rules.source
-
-
-def since_told(rules: Rules, now: datetime) -> str:
-    """When the running month began, for people: the instant in UTC and the zone that decided it."""
-    return f"{iso(month_start(now, rules.zone))} ({getattr(rules.zone, 'key', rules.zone)})"

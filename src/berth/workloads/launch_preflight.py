@@ -6,7 +6,7 @@ Every finding is one sentence, and all of them are told at once.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from berth.orders.order import Order
 from berth.orders.seen import SeenReservation, Stage
@@ -90,11 +90,6 @@ def too_many(wanted: int, blocks: Sequence[SeenReservation]) -> str:
         return ""
     total = sum(size or 0 for size in sizes)
     return f"{wanted} wanted, {total} reserved" if wanted > total else ""
-
-
-def time_left(block: SeenReservation, now: datetime) -> timedelta | None:
-    """Until AWS begins to take the instances back; None where the end is not shown."""
-    return None if block.end is None else max(block.end - RECLAIM - now, timedelta(0))
 
 
 def _account(block: SeenReservation, account: str) -> str:

@@ -99,15 +99,6 @@ class Axes:
     environment: str
     source: str
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        return {
-            "availability": self.availability,
-            "cost_model": self.cost_model,
-            "environment": self.environment,
-            "source": self.source,
-        }
-
 
 AXES: dict[Way, Axes] = {
     Way.ON_DEMAND: Axes(
