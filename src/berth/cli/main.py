@@ -18,6 +18,7 @@ import typer
 from berth import __version__
 from berth.cli.exit_codes import table
 from berth.cli.output import failure_json, failure_lines, folded, spending_so_far
+from berth.cli.verb import refuse_empty_options
 from berth.terms.outcomes import BerthError, ExitCode, Spending, Spent
 from berth.terms.settings import SettingsError
 
@@ -54,6 +55,7 @@ def _root(
 
 for _verb in VERBS:
     import_module(f"berth.cli.{_verb}").register(app)
+refuse_empty_options(app)
 
 
 @app.command(
