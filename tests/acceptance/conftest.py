@@ -30,6 +30,7 @@ regions = ["us-east-1"]
 {more}
 """
 
+UNTHROTTLED = 10_000.0
 one_loader = cache(botocore.loaders.create_loader)
 
 
@@ -108,10 +109,16 @@ class Berth:
 
 @pytest.fixture(scope="module")
 def house() -> Iterator[Any]:
-    """One yard for the tests of this file that need none of their own."""
+    """One yard for the tests of this file that need none of their own.
+
+    Its buckets refill so fast that no test is throttled by what others have asked before.
+    """
     from berth.yard.testing.process import YardProcess
 
-    with tempfile.TemporaryDirectory(prefix="yard-") as folder, YardProcess(Path(folder)) as started:
+    with (
+        tempfile.TemporaryDirectory(prefix="yard-") as folder,
+        YardProcess(Path(folder), throttle_scale=UNTHROTTLED) as started,
+    ):
         yield started
 
 

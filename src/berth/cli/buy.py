@@ -112,12 +112,14 @@ def buy_choice(
     approval = approval_of(plan, choice, cap)
     desk = replace(at.desk(choice.offer), gate=at.gate)
     handle = f"{key}#{number}"
-    check_early(at, desk, key, approval, handle)
+
+    def agree(wanted: Approval) -> Approval:
+        check_early(at, desk, key, wanted, handle)
+        return wanted if yes else _confirm(at, desk, wanted)
 
     def once() -> Purchase:
-        shown = _confirm(at, desk, approval) if not yes and _will_pay(desk, key) else approval
         try:
-            return purchase(desk, lambda: at.buyer(desk, choice.offer), key, shown)
+            return purchase(desk, lambda: at.buyer(desk, choice.offer), key, approval, agree)
         except NotApproved as missing:
             raise asked_for(at, missing, handle) from None
 
@@ -244,20 +246,6 @@ def approval_of(plan: Plan, choice: Choice, cap: Money | None = None) -> Approva
 
     context = {"need": plan.need.to_json(), "cost": choice.cost.to_json()}
     return Approval(choice.offer, cap, plan.need.budget, context)
-
-
-def _will_pay(desk: Desk, key: OrderKey) -> bool:
-    """Whether buying this order may come to a paid call. Raises BerthError while it is in doubt."""
-    from berth.orders.order import OrderState
-    from berth.orders.reconcile import UNSETTLED, doubt, settle_doubt
-
-    order = desk.journal.order(key)
-    if order is None:
-        return True
-    order = settle_doubt(desk, order)
-    if order.state in UNSETTLED:
-        raise doubt(desk, order)
-    return order.state is OrderState.REFUSED
 
 
 def _confirm(at: Counter, desk: Desk, approval: Approval) -> Approval:

@@ -47,17 +47,15 @@ def _tag(text: str) -> tuple[str, str]:
 
 
 def check_early(at: Counter, desk: Desk, key: OrderKey, approval: Approval, handle: str) -> None:
-    """Say before the question what a rule would refuse; nothing where the order may be bought already.
+    """Say before the question what a rule would refuse.
 
     The rules are asked again with the intent. `handle` is what was typed, `eval#1`. Raises BerthError; where
     only an approval lacks, the offer is searched anew and the approval is asked for.
     """
-    from berth.orders.order import OrderState
     from berth.orders.purchase import fresh_offer
     from berth.orders.spending_gate import NotApproved, check_spending, proposal_of
 
-    order = at.journal.order(key)
-    if at.gate.rules is None or (order is not None and order.state is not OrderState.REFUSED):
+    if at.gate.rules is None:
         return
     ledger = at.journal.ledger()
     try:

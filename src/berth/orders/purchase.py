@@ -19,11 +19,14 @@ from berth.orders.seen import SeenReservation, differences, fitted
 from berth.orders.shops.shop import NOUNS
 from berth.orders.sighting import Sighting, trace_of_key
 from berth.planner.offers import Offer, PlaceAnswer, PlaceOutcome
-from berth.terms.outcomes import BerthError, ExitCode
+from berth.terms.outcomes import BerthError, ExitCode, Spent
 
 Buyer = Callable[[], Any]
 """Opens the one door that can pay: a client of the shop's service that sends each call once. It is opened
 only when everything else has been checked."""
+
+Confirm = Callable[[Approval], Approval]
+"""Shows what is about to be bought, asks, and returns what was agreed to. Raises BerthError: not agreed."""
 
 
 class How(StrEnum):
@@ -44,20 +47,54 @@ class Purchase:
     seen: SeenReservation | None
 
 
-def buy(desk: Desk, buyer: Buyer, key: OrderKey, approval: Approval) -> Purchase:
+def buy(
+    desk: Desk, buyer: Buyer, key: OrderKey, approval: Approval, confirm: Confirm | None = None
+) -> Purchase:
     """Buy what was approved as order `key`, or find out that it has been bought.
 
-    Whatever dies at whatever moment, running it again pays for nothing twice. Raises BerthError: nothing was
-    bought (refused, gone, dearer), or it is not known (exit 40). After the purchase nothing raises any more.
+    Whatever dies at whatever moment, running it again pays for nothing twice. `confirm` is asked where the
+    order is not bought yet, None = whoever calls has agreed already. Raises BerthError: nothing was bought
+    (refused, gone, dearer), or it is not known (exit 40). After the purchase nothing raises any more.
     """
-    order = desk.journal.order(key)
-    if order is not None:
-        known = _known(desk, order)
-        if known is not None:
-            return known
-    owned = find_owned(desk, key, approval)
+    owned = _owned(desk, key, approval)
     if owned is not None:
         return owned
+    try:
+        return _buy_anew(desk, buyer, key, confirm(approval) if confirm else approval)
+    except BerthError as ending:
+        if ending.spent.spent is not Spent.NOTHING:
+            raise
+        owned = _owned_after_all(desk, key, approval)
+        if owned is None:
+            raise
+        return owned
+
+
+def _owned(desk: Desk, key: OrderKey, approval: Approval) -> Purchase | None:
+    """The purchase that the journal knows, or that AWS shows; None when buying may go on."""
+    order = desk.journal.order(key)
+    known = None if order is None else _known(desk, order)
+    return known or find_owned(desk, key, approval)
+
+
+def _owned_after_all(desk: Desk, key: OrderKey, approval: Approval) -> Purchase | None:
+    """What somebody else bought as this order while this process ended without it; None = nothing.
+
+    An offer that is gone may be gone to this very order: between the first look and the ending another
+    machine or process may have paid it. AWS is looked at before the journal, so that nothing lies between
+    the last thing read and what is told. Raises BerthError where another purchase is in doubt.
+    """
+    try:
+        owned = find_owned(desk, key, approval)
+    except BerthError as unread:
+        desk.warn(f"whether another process has bought order {key} meanwhile is not known: {unread.message}")
+        owned = None
+    order = desk.journal.order(key)
+    return owned or (None if order is None or order.state is OrderState.REFUSED else _known(desk, order))
+
+
+def _buy_anew(desk: Desk, buyer: Buyer, key: OrderKey, approval: Approval) -> Purchase:
+    """Search once more, look once more where only that keeps two journals apart, and pay."""
     offer, answer = fresh_offer(desk, approval.offer)
     check_money(offer.fee, approval)
     check_time(offer, desk.clock.now())

@@ -218,7 +218,8 @@ class World:
             for file in machine.journal.parent.glob(f"{machine.journal.name}*"):
                 if self._keys[1].encode() in file.read_bytes():
                     raise Breach(f"the secret key is in {file.name}")
-        return check_settled(self.yard, [self.journal(one) for one in self.journals()], self.account)
+        books = [self.journal(one) for one in self.journals()]
+        return check_settled(self.yard, books, self.account, self.time.now)
 
     def _check_intended(self, operation: str, request: Request) -> None:
         """A paid call whose very intent is not committed is a breach."""

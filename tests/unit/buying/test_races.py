@@ -20,11 +20,12 @@ from berth.orders.order import Approval, OrderState
 from berth.orders.purchase import How, buy
 from berth.orders.spending import Cap, Per, Rules
 from berth.orders.spending_gate import OPEN, Gate
+from berth.planner.offers import PlaceOutcome
 from berth.terms.money import Money
-from berth.terms.outcomes import BerthError
+from berth.terms.outcomes import BerthError, ExitCode, Spent
 
 from .conftest import FakeHolders
-from .fake_aws import KEY, Effects, FakeClock, FakePlans
+from .fake_aws import KEY, Effects, FakeClock, FakePlans, client_error
 
 ME = "arn:aws:iam::111122223333:user/ada"
 CAPPED = Gate(Rules("rules.toml", caps=(Cap(Per.HOUR, Money(Decimal(700))),)), ME, ME)
@@ -74,7 +75,7 @@ from berth.orders.order import Approval, OrderKey
 from berth.orders.spending_file import read_rules
 from berth.orders.spending_gate import OPEN, Gate
 from berth.planner.offers import Offer
-from berth.terms.outcomes import BerthError
+from berth.terms.outcomes import BerthError, ExitCode, Spent
 
 file, number, offer = sys.argv[1], sys.argv[2], Offer.from_json(json.loads(sys.argv[3]))
 gate = Gate(read_rules('[[cap]]\\nper = "hour"\\nmost = "700 USD"', "rules.toml"), "a", "a")
@@ -171,3 +172,78 @@ def test_another_body_under_the_same_key_is_refused(world: Any) -> None:
     assert again.how is How.ALREADY
     assert again.order.offer.count == 1
     assert len(world.aws.ledger) == 1
+
+
+def _meanwhile(world: Any, *happens: Callable[[], object]) -> None:
+    """This happens once, between the world's first look and its search."""
+    real, to_come = world.aws.search, list(happens)
+
+    def search(query: Any) -> Any:
+        now = list(to_come)
+        to_come.clear()  # first: what happens may search too
+        for one in now:
+            one()
+        return real(query)
+
+    world.aws.search = search
+
+
+def _sold_out(aws: Any) -> None:
+    aws.on_sale = False
+
+
+def _throttled(aws: Any) -> None:
+    aws.on_sale, aws.outcome = False, PlaceOutcome.THROTTLED
+
+
+def _dearer(aws: Any) -> None:
+    aws.fee += 100
+
+
+@pytest.mark.parametrize("sells", ["plans", "blocks"])
+@pytest.mark.parametrize("then", [_sold_out, _throttled, _dearer])
+def test_what_is_gone_to_this_very_order_is_bought(
+    make_world: Callable[..., Any], sells: str, then: Callable[[Any], None]
+) -> None:
+    """The other machine bought it between the look and the search: told so, not "nothing was spent"."""
+    world, other = make_world(sells), make_world(sells)
+    other.aws = world.aws
+    _meanwhile(world, other.buy, lambda: then(world.aws))
+    bought = world.buy()
+    assert bought.how is How.ELSEWHERE
+    assert len(world.aws.ledger) == 1
+
+
+def test_an_ending_without_a_second_look_says_so(world: Any) -> None:
+    """Nothing answers any more: the ending stands, and it is said that others were not looked for."""
+
+    def fails(operation: str) -> None:
+        raise client_error("ThrottlingException", operation=operation)
+
+    def cut() -> None:
+        world.aws.on_sale, world.aws.read_fault = False, fails
+
+    _meanwhile(world, cut)
+    with pytest.raises(BerthError) as caught:
+        world.buy()
+    assert caught.value.exit_code is ExitCode.DECISION_NEEDED
+    assert caught.value.spent.spent is Spent.NOTHING
+    assert any("whether another process has bought order eval meanwhile" in one for one in world.warnings)
+
+
+def test_another_process_in_doubt_ends_in_doubt(make_world: Callable[..., Any]) -> None:
+    """With one journal: what another process intends meanwhile is no "nothing was spent"."""
+    world = make_world()
+
+    def intends() -> None:
+        world.journal.intend(
+            KEY, Approval(world.approved), intent_id="i9", holder="p9", now=world.clock.now(), gate=OPEN
+        )
+        world.holders.alive.add("p9")
+        world.aws.on_sale = False
+
+    _meanwhile(world, intends)
+    with pytest.raises(BerthError) as caught:
+        world.buy()
+    assert caught.value.exit_code is ExitCode.OUTCOME_UNKNOWN
+    assert caught.value.spent.spent is Spent.NOT_KNOWN
