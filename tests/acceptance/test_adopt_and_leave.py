@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from datetime import timedelta
 from decimal import Decimal
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -267,3 +270,69 @@ def test_leaving_tells_requests_in_doubt_and_regions_that_are_silent(elsewhere: 
     elsewhere.yard.fault("throttle", "ListEndpoints", times=None)
     unread = elsewhere("leave", "--json", "--region", "us-east-1")
     assert unread.json["unread"][0]["region"] == "us-east-1"
+
+
+def missing(journal: Path, patch: pytest.MonkeyPatch) -> None:
+    """The folder is gone, and its journal with it."""
+    journal.rename(journal.with_name("elsewhere.sqlite"))
+
+
+def newer(journal: Path, patch: pytest.MonkeyPatch) -> None:
+    """A newer program has brought it up to date."""
+    with closing(sqlite3.connect(journal)) as db:
+        db.execute("PRAGMA user_version=9999")
+
+
+def overwritten(journal: Path, patch: pytest.MonkeyPatch) -> None:
+    """What is there is no database."""
+    journal.write_bytes(b"no journal " * 1000)
+
+
+def holed(journal: Path, patch: pytest.MonkeyPatch) -> None:
+    """Its first page is whole, and what follows is not."""
+    with closing(sqlite3.connect(journal)) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    raw = journal.read_bytes()
+    journal.write_bytes(raw[:4096] + b"\xff" * (len(raw) - 4096))
+
+
+def garbled(journal: Path, patch: pytest.MonkeyPatch) -> None:
+    """SQLite reads it, and what a row says is no order."""
+    with closing(sqlite3.connect(journal)) as db:
+        db.execute("UPDATE orders SET offer = '{\"way\": ['")
+        db.commit()
+
+
+def unreachable(journal: Path, patch: pytest.MonkeyPatch) -> None:
+    """The server of the team's journal does not answer."""
+    patch.setenv("BERTH_JOURNAL", f"postgresql://ada:secret@/journal?host={journal.parent}/no-socket")
+
+
+def no_url(journal: Path, patch: pytest.MonkeyPatch) -> None:
+    """What names it is no address of PostgreSQL."""
+    patch.setenv("BERTH_JOURNAL", "mysql://somewhere/journal")
+
+
+@pytest.mark.parametrize("broken", [missing, newer, overwritten, holed, garbled, unreachable, no_url])
+def test_leaving_without_the_journal(
+    elsewhere: Elsewhere, broken: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What AWS shows is told, by its marks; that intents are not seen is said; exit 14, and nothing made."""
+    block, fee = elsewhere.block()
+    assert elsewhere("adopt", block, "--as", "lab", "--paid", fee).code == 0
+    journal = next(Path(elsewhere.berth.environment()["BERTH_HOME"]).rglob("journal.sqlite"))
+    broken(journal, monkeypatch)
+    was = journal.read_bytes() if journal.exists() else None
+    left = elsewhere("leave", "--region", "us-east-1")
+    assert left.code == 14, left.err
+    said = " ".join(left.out.split())
+    assert f"{block} (payment-pending), order lab, by its tag: paid until" in said
+    assert "Not seen without it: an order in doubt, an approval that waits" in said
+    assert "the journal could not be read, so intents are not seen" in " ".join(left.err.split())
+    assert left.money == "nothing was spent"
+    assert "secret" not in left.out + left.err
+    assert (journal.read_bytes() if journal.exists() else None) == was
+    document = elsewhere("leave", "--json", "--region", "us-east-1").json
+    assert document["exit_code"] == 14
+    assert any(word in document["journal"] for word in (str(journal), "BERTH_JOURNAL", "no-socket"))
+    assert [one["id"] for one in document["paid"]] == [block]

@@ -255,17 +255,26 @@ def journal_trouble(place: Place | None = None) -> Iterator[None]:
         with lost_server(place):
             yield
     except NewerSchema as problem:
-        raise BerthError(ExitCode.BAD_REQUEST, f"{place}: {problem}") from None
+        raise BerthError(
+            ExitCode.BAD_REQUEST,
+            f"the journal {place} cannot be used: {problem}",
+            "pip install --upgrade gpu-berth, and run it again",
+        ) from None
     except (OSError, sqlite3.Error) as problem:
         raise _full_or_in_the_way(place, problem) from None
 
 
+ANEW = "keep a copy of it, move it away, and berth rebuild makes its orders anew from AWS"
+"""What to do about a journal that is damaged."""
+
+
 def _full_or_in_the_way(place: Place | None, problem: Exception) -> BerthError:
-    return BerthError(
-        ExitCode.INTERNAL_ERROR,
-        f"the journal {place} cannot be used: {problem}",
-        "free what is full or in the way, or name another folder in BERTH_HOME",
-    )
+    from berth.orders.journal_file import is_damage
+
+    step = "free what is full or in the way, or name another folder in BERTH_HOME"
+    if is_damage(problem):
+        step = ANEW
+    return BerthError(ExitCode.INTERNAL_ERROR, f"the journal {place} cannot be used: {problem}", step)
 
 
 @contextmanager

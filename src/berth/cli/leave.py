@@ -6,17 +6,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from berth.cli.desks import Counter, counter
 from berth.cli.ls import inventory_of
 from berth.cli.options import Json, Profile
 from berth.cli.output import Output
+from berth.cli.remembered import remembered
+from berth.cli.who import enter
 from berth.terms.outcomes import BerthError, ExitCode
 
 if TYPE_CHECKING:
-    from berth.inventory.leaving import Armed, Doubt, Leaving
-    from berth.orders.approvals import ApprovalRequest
-    from berth.orders.order import Order
-    from berth.terms.money import Money
+    from berth.inventory.leaving import Leaving
 
 
 def register(app: typer.Typer) -> None:
@@ -36,75 +34,13 @@ def leave(
     from berth.sources.leaving import look_further
 
     output = Output(as_json=as_json)
-    with counter(output, profile=profile, regions=region or ()) as at:
-        inventory, unlisted = inventory_of(at, region or (), everything=False)
-        more = look_further(at.door, inventory.regions)
-        left = leaving(inventory, more, _doubts(at), _unused(at), _armed(at))
+    door = enter(output, profile=profile, regions=region or ())
+    journal = remembered(door)
+    inventory, unlisted = inventory_of(output, door, journal.known, region or (), everything=False)
+    left = leaving(inventory, look_further(door, inventory.regions), journal)
     output.document(left.to_json())
     output.answer(leaving_text(left))
-    return _end(output, left, unlisted)
-
-
-def _doubts(at: Counter) -> list[Doubt]:
-    """Orders and extensions in doubt. Nobody is asked about them here: `berth show` settles them."""
-    from berth.inventory.leaving import Doubt
-    from berth.orders.reconcile import UNSETTLED
-
-    orders = at.journal.orders(at.account)
-    doubts = [Doubt(str(one.key), one.state.value, one.spending) for one in orders if one.state in UNSETTLED]
-    return doubts + [
-        Doubt(str(order.key), f"{one.state.value} to be extended", one.spending(str(order.key)))
-        for order in orders
-        for one in order.extensions
-        if one.in_doubt
-    ]
-
-
-def _armed(at: Counter) -> list[Armed]:
-    """Purchases and extensions that were asked approval for and not made; what is made is armed no longer."""
-    from berth.inventory.leaving import Armed
-    from berth.orders.pieces.book import WholeBook
-    from berth.orders.pieces.whole import WholeState
-
-    ledger, now = at.journal.ledger(), at.door.clock.now()
-    wholes = WholeBook(at.journal).wholes(at.account)
-    whole = {one.key for one in wholes if one.state is WholeState.BOUGHT}
-    found = []
-    for request in ledger.requests():
-        made = request.key in whole or _is_made(at.journal.order(request.key), request)
-        if request.key.account == at.account and now < request.expires_at and not made:
-            given = bool(ledger.given(request))
-            found.append(Armed(str(request.key), request.amount, request.expires_at, given))
-    return found
-
-
-def _is_made(order: Order | None, request: ApprovalRequest) -> bool:
-    """Whether what the request asks for has been bought: the order, or its extension to that end."""
-    from berth.orders.extensions.extension import ExtensionState
-    from berth.orders.order import OrderState
-    from berth.terms.instants import iso
-
-    if order is None or order.state is not OrderState.BOUGHT:
-        return False
-    if request.what.get("kind") != "extension":
-        return True
-    ends = {iso(one.window.end) for one in order.extensions if one.state is ExtensionState.BOUGHT}
-    return request.what.get("end") in ends
-
-
-def _unused(at: Counter) -> dict[tuple[str, str], Money]:
-    """What is unused of each order's fee, by its segments."""
-    from berth.orders.seen import SeenReservation
-    from berth.orders.wording import reservation_id
-    from berth.workloads.clean import still_paid
-
-    found = {}
-    for order in at.journal.orders(at.account):
-        seen = SeenReservation.from_json(order.seen) if order.seen else None
-        paid, name = still_paid(order, seen, at.door.clock.now()), reservation_id(order)
-        if paid is not None and name is not None:
-            found[(order.offer.region, name)] = paid.unused
-    return found
+    return _end(output, left, unlisted, journal.hint)
 
 
 _SAID = {
@@ -115,9 +51,10 @@ _SAID = {
         "the lines NOT KNOWN say why; ask again",
     ),
 }
+_NO_JOURNAL = "the journal could not be read, so intents are not seen: an order may be in doubt"
 
 
-def _end(output: Output, left: Leaving, unlisted: str) -> int:
+def _end(output: Output, left: Leaving, unlisted: str, hint: str) -> int:
     code = left.exit_code
     if unlisted and code in {ExitCode.DONE, ExitCode.CLEANED_STILL_PAID}:
         raise BerthError(
@@ -129,4 +66,14 @@ def _end(output: Output, left: Leaving, unlisted: str) -> int:
         output.talk("nothing runs; what is paid stays paid until its end, and cannot be given back")
     if code in {ExitCode.DONE, ExitCode.CLEANED_STILL_PAID}:
         return code
-    raise BerthError(code, *_SAID[code])
+    raise BerthError(code, *_said(left, hint))
+
+
+def _said(left: Leaving, hint: str) -> tuple[str, str]:
+    """What ends the command, and what to do."""
+    message, step = _SAID[left.exit_code]
+    if not left.journal:
+        return message, step
+    if left.exit_code is not ExitCode.INCOMPLETE:
+        return f"{message}; {_NO_JOURNAL}", f"{step}; then: {hint}" if hint else step
+    return "\n".join([_NO_JOURNAL, *([message] if left.unread else [])]), hint or step

@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from berth.cli.desks import Counter, counter
+from berth.cli.desks import counter
 from berth.cli.options import Json, Profile
 from berth.cli.output import Output
+from berth.cli.remembered import known_orders
 from berth.terms.outcomes import BerthError, ExitCode
 
 if TYPE_CHECKING:
+    from berth.aws.session import Door
     from berth.inventory.holdings import Known
     from berth.inventory.join import Inventory, RegionAnswer
-    from berth.orders.order import Order
 
 
 def register(app: typer.Typer) -> None:
@@ -40,7 +41,8 @@ def ls(
     if orders:
         return _orders(output, profile, region or ())
     with counter(output, profile=profile, regions=region or ()) as at:
-        made, unlisted = inventory_of(at, region or (), everything=everything)
+        known = known_orders(at.journal, at.account, at.door.clock.now())
+        made, unlisted = inventory_of(output, at.door, known, region or (), everything=everything)
     from berth.inventory.wording import inventory_text
 
     output.document(made.to_json())
@@ -62,58 +64,25 @@ def _orders(output: Output, profile: str | None, regions: Sequence[str]) -> int:
     return ExitCode.DONE
 
 
-def inventory_of(at: Counter, typed: Sequence[str], *, everything: bool) -> tuple[Inventory, str]:
+def inventory_of(
+    output: Output, door: Door, known: tuple[Known, ...], typed: Sequence[str], *, everything: bool
+) -> tuple[Inventory, str]:
     """What is held, and why the Regions themselves are not known ('' when they are)."""
     from berth.inventory.join import join
     from berth.sources.holdings import enabled_regions, look_everywhere
 
-    known = known_orders(at)
     regions, unlisted = tuple(dict.fromkeys(typed)), ""
     if not regions:
-        enabled, unlisted = enabled_regions(at.door.reader("ec2", at.door.regions[0]))
-        regions = tuple(sorted({*enabled, *at.door.regions, *(k.region for k in known)}))
+        enabled, unlisted = enabled_regions(door.reader("ec2", door.regions[0]))
+        regions = tuple(sorted({*enabled, *door.regions, *(k.region for k in known)}))
     else:
         known = tuple(k for k in known if k.region in regions)
-    answers = look_everywhere(at.door, regions, known, _teller(at.output, len(regions)))
-    identity = at.door.identity
+    answers = look_everywhere(door, regions, known, _teller(output, len(regions)))
+    identity = door.identity
     return join(
-        answers, known, at.door.clock.now(), account=identity.account,
+        answers, known, door.clock.now(), account=identity.account,
         rehearsal=identity.rehearsal.url if identity.rehearsal else None, everything=everything,
     ), unlisted  # fmt: skip
-
-
-def known_orders(at: Counter) -> tuple[Known, ...]:
-    """The reservations of the account's orders, as the journal has them."""
-    from berth.orders.order import OrderState
-
-    orders = (o for o in at.journal.orders(at.account) if o.state is OrderState.BOUGHT)
-    return tuple(known for known in (_known(at, order) for order in orders) if known is not None)
-
-
-def _known(at: Counter, order: Order) -> Known | None:
-    from berth.inventory.holdings import Known
-    from berth.terms.ways import Way
-    from berth.workloads.report import make_report
-
-    if order.reservation_arn is None:
-        return None
-    offer = order.offer
-    events, launches = at.journal.events(order.key), at.journal.launches(order.key)
-    report = make_report(order, events, at.door.clock.now(), launches)
-    is_plan = offer.way is Way.TRAINING_PLAN
-    return Known(
-        order=str(order.key),
-        way=offer.way,
-        region=offer.region,
-        id=order.plan_name if is_plan else order.reservation_arn.rpartition("/")[2],
-        fee=report.paid,
-        window=order.window,
-        instance_type=offer.instance_type,
-        count=offer.count,
-        zones=offer.zones,
-        target=offer.target,
-        idle=report.idle_money,
-    )
 
 
 def _teller(output: Output, regions: int) -> Callable[[RegionAnswer], None]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from berth.inventory.holdings import Endpoint, Holding, Shown
+from berth.inventory.holdings import Endpoint, Holding, Known, Shown
 from berth.inventory.join import Inventory
 from berth.planner.offers import money_json
 from berth.terms.instants import iso
@@ -77,6 +77,20 @@ class Armed:
 
 
 @dataclass(frozen=True, slots=True)
+class Remembered:
+    """What the journal tells of an account. `unused` is what is unused of an order's fee by its segments, by
+    Region and id. `trouble` says why the journal could not be read, with `hint` of what to do ('' for none):
+    then all else is empty, which says nothing."""
+
+    known: tuple[Known, ...] = ()
+    doubts: tuple[Doubt, ...] = ()
+    armed: tuple[Armed, ...] = ()
+    unused: Mapping[tuple[str, str], Money] = field(default_factory=dict)
+    trouble: str = ""
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class StillPaid:
     """A reservation that is paid and not over. `until` None: no end, or not shown. `unused` is the share of
     the fee of the time to come; None where the fee is not known, or there is none (billed by the hour)."""
@@ -93,7 +107,8 @@ class StillPaid:
 
 @dataclass(frozen=True, slots=True)
 class Leaving:
-    """All that is left at `at`. `unread` names what was not read, by Region."""
+    """All that is left at `at`. `unread` names what was not read, by Region; `journal` says why the journal
+    was not ('' when it was): then orders in doubt and approvals that wait are not known."""
 
     at: datetime
     account: str
@@ -106,6 +121,7 @@ class Leaving:
     doubts: tuple[Doubt, ...]
     armed: tuple[Armed, ...]
     unread: tuple[tuple[str, str], ...]
+    journal: str = ""
 
     @property
     def runs(self) -> bool:
@@ -121,7 +137,7 @@ class Leaving:
             return ExitCode.OUTCOME_UNKNOWN
         if self.runs:
             return ExitCode.SOMETHING_LEFT
-        if self.unread:
+        if self.unread or self.journal:
             return ExitCode.INCOMPLETE
         return ExitCode.CLEANED_STILL_PAID if self.paid else ExitCode.DONE
 
@@ -135,6 +151,7 @@ class Leaving:
             "exit_code": int(self.exit_code),
             "regions": list(self.regions),
             "unread": [{"region": region, "trouble": trouble} for region, trouble in self.unread],
+            "journal": self.journal or None,
             "paid": [_paid_json(one, self.at) for one in self.paid],
             "endpoints": [one.to_json() for one in self.endpoints],
             "instances": [_instance_json(one) for one in self.instances],
@@ -154,15 +171,9 @@ class Leaving:
         }
 
 
-def leaving(
-    inventory: Inventory,
-    more: Sequence[MoreOfRegion],
-    doubts: Sequence[Doubt],
-    unused: Mapping[tuple[str, str], Money],
-    armed: Sequence[Armed] = (),
-) -> Leaving:
-    """Put together what AWS and the journal know. `unused` is what is unused of an order's fee by its
-    segments, by Region and id; elsewhere it follows from the window."""
+def leaving(inventory: Inventory, more: Sequence[MoreOfRegion], journal: Remembered) -> Leaving:
+    """Put together what AWS and the journal know. What is unused of a fee that the journal does not know
+    follows from the window."""
     troubles: dict[str, list[str]] = {region: [trouble] for region, trouble in inventory.unread}
     for one in more:
         if one.troubles:
@@ -173,15 +184,22 @@ def leaving(
         rehearsal=inventory.rehearsal,
         regions=inventory.regions,
         paid=tuple(
-            _still_paid(h, inventory.at, unused) for h in inventory.holdings if _is_left(h, inventory.at)
+            _still_paid(h, inventory.at, journal.unused)
+            for h in inventory.holdings
+            if _is_left(h, inventory.at)
         ),
         endpoints=inventory.endpoints,
         instances=tuple(instance for one in more for instance in one.instances),
         requests=tuple(request for one in more for request in one.requests),
-        doubts=tuple(doubts),
-        armed=tuple(armed),
+        doubts=journal.doubts,
+        armed=journal.armed,
         unread=tuple((region, "; ".join(dict.fromkeys(said))) for region, said in sorted(troubles.items())),
+        journal=journal.trouble,
     )
+
+
+def _left(inventory: Inventory) -> list[Holding]:
+    return [holding for holding in inventory.holdings if _is_left(holding, inventory.at)]
 
 
 def _is_left(holding: Holding, now: datetime) -> bool:

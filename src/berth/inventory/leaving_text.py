@@ -11,6 +11,8 @@ from berth.terms.instants import iso
 from berth.terms.text import plain
 
 WIDTH = 80
+UNSEEN = "an order in doubt, an approval that waits, what extensions cost"
+"""What the journal alone tells."""
 
 
 def leaving_text(left: Leaving) -> str:
@@ -21,7 +23,7 @@ def leaving_text(left: Leaving) -> str:
         ("Running", [*map(_instance, left.instances), *map(_endpoint, left.endpoints)]),
         ("Still paid", [_paid(one, left) for one in left.paid]),
         ("Waited for", list(map(_request, left.requests))),
-        ("NOT KNOWN", [f"{region}: {trouble}" for region, trouble in left.unread]),
+        ("NOT KNOWN", [*_journal(left), *(f"{region}: {trouble}" for region, trouble in left.unread)]),
     ]
     lines = [line for title, said in blocks if said for line in _block(title, said)]
     return "\n".join([*lines, _closing(left)])
@@ -84,14 +86,20 @@ def _request(one: OpenRequest) -> str:
     return f"{one.region} quota {one.code} ({one.name}): {wish} asked for, {one.status}"
 
 
+def _journal(left: Leaving) -> list[str]:
+    """What is not seen without the journal; nothing where it was read."""
+    return [f"{left.journal}. Not seen without it: {UNSEEN}"] if left.journal else []
+
+
 def _closing(left: Leaving) -> str:
     places = f"{len(left.regions)} {'Region' if len(left.regions) == 1 else 'Regions'}"
+    seen = "looked at" if not left.journal else "looked at, the journal not"
     if left.doubts or left.runs or left.paid:
         running = len(left.instances) + len(left.endpoints)
         counts = (
             f"{len(left.doubts)} in doubt, {len(left.armed)} armed, {running} running,"
-            f" {len(left.paid)} still paid, {len(left.requests)} waited for; {places} looked at"
+            f" {len(left.paid)} still paid, {len(left.requests)} waited for; {places} {seen}"
         )
         return textwrap.fill(counts, WIDTH)
-    whole = "nothing is left" if not left.unread else "nothing is left where it could be read"
-    return f"{whole}; {places} looked at"
+    whole = "nothing is left" if not left.unread and not left.journal else "nothing is left that was seen"
+    return f"{whole}; {places} {seen}"

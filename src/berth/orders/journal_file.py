@@ -12,7 +12,7 @@ from typing import Protocol
 
 from berth.storage.database import Database, Unusable
 from berth.storage.home import berth_home
-from berth.storage.migrations import migrations
+from berth.storage.migrations import head_of, migrations
 from berth.storage.postgresql import PostgreSQL
 from berth.storage.postgresql_address import SCHEMES, Address, parse_address
 from berth.storage.postgresql_schema import migrate as migrate_server
@@ -161,6 +161,17 @@ def place_of(where: Place | Path | str) -> Place:
     if isinstance(where, str):
         return ServerPlace(parse_address(where)) if where.startswith(SCHEMES) else FilePlace(Path(where))
     return where
+
+
+def is_current(version: int) -> bool:
+    """Whether a journal of that schema can be read by this program as it stands."""
+    return version == head_of(migrations(MIGRATIONS))
+
+
+def is_damage(problem: Exception) -> bool:
+    """Whether the file itself is damaged, or is no journal at all: trying again does not help."""
+    code = getattr(problem, "sqlite_errorcode", None)
+    return code is not None and code & 0xFF in {sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT}
 
 
 def opened(file: Path, now: Now = SystemClock().now) -> sqlite3.Connection:

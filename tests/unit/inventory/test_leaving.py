@@ -10,7 +10,16 @@ import pytest
 
 from berth.inventory.holdings import Endpoint
 from berth.inventory.join import RegionAnswer, join
-from berth.inventory.leaving import Armed, Doubt, Leaving, MoreOfRegion, OpenRequest, RunningInstance, leaving
+from berth.inventory.leaving import (
+    Armed,
+    Doubt,
+    Leaving,
+    MoreOfRegion,
+    OpenRequest,
+    Remembered,
+    RunningInstance,
+    leaving,
+)
 from berth.inventory.leaving_text import leaving_text
 from berth.planner.owned import Owned
 from berth.terms.money import Money
@@ -36,12 +45,16 @@ def owned(**more: Any) -> Owned:
 
 
 def left(
-    *held: Owned, more: MoreOfRegion | None = None, doubts: tuple[Doubt, ...] = (), **region: Any
+    *held: Owned,
+    more: MoreOfRegion | None = None,
+    doubts: tuple[Doubt, ...] = (),
+    journal: Remembered | None = None,
+    **region: Any,
 ) -> Leaving:
     """What is left of one Region."""
     answer = RegionAnswer("us-east-1", owned=tuple(held), **region)
     inventory = join([answer], [], NOW, account="123456789012")
-    return leaving(inventory, [more] if more else [], doubts, {})
+    return leaving(inventory, [more] if more else [], journal or Remembered(doubts=doubts))
 
 
 def test_what_is_unused_is_the_share_of_the_time_to_come() -> None:
@@ -114,7 +127,30 @@ def test_the_text_says_of_each_thing_how_to_end_it() -> None:
 def test_an_approved_purchase_that_was_not_made_is_armed() -> None:
     """Whoever may pay can still make it, so nobody who goes has left nothing."""
     inventory = join([RegionAnswer("us-east-1")], [], NOW, account="123456789012")
-    made = leaving(inventory, [], [], {}, [Armed("eval", FEE, NOW + timedelta(minutes=5), True)])
+    armed = (Armed("eval", FEE, NOW + timedelta(minutes=5), True),)
+    made = leaving(inventory, [], Remembered(armed=armed))
     assert made.exit_code is ExitCode.SOMETHING_LEFT
     assert "order eval for 1,000.00 USD, approved" in " ".join(leaving_text(made).split())
     assert made.to_json()["armed"][0]["given"] is True
+
+
+UNREADABLE = Remembered(trouble="the journal j.sqlite cannot be used: file is not a database", hint="move it")
+
+
+@pytest.mark.parametrize(
+    ("made", "code"),
+    [
+        (left(journal=UNREADABLE), ExitCode.INCOMPLETE),
+        (left(owned(), journal=UNREADABLE), ExitCode.INCOMPLETE),
+        (left(more=MoreOfRegion("us-east-1", (INSTANCE,)), journal=UNREADABLE), ExitCode.SOMETHING_LEFT),
+    ],
+)
+def test_without_the_journal_nothing_is_called_done(made: Leaving, code: ExitCode) -> None:
+    """What AWS shows is told all the same; that intents are not seen stands in text and JSON."""
+    assert made.exit_code is code
+    assert made.to_json()["journal"] == UNREADABLE.trouble
+    text = leaving_text(made)
+    assert "NOT KNOWN the journal j.sqlite cannot be used" in " ".join(text.split())
+    assert "an order in doubt, an approval that waits" in " ".join(text.split())
+    assert "the journal not" in " ".join(text.split())
+    assert max(map(len, text.splitlines())) <= 80
