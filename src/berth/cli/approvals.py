@@ -13,6 +13,7 @@ from berth.cli.options import Json, Profile, Tags
 from berth.cli.output import Output
 from berth.cli.spending import (
     asked_for,
+    buying,
     read_proofs,
     request_json,
     request_lines,
@@ -96,7 +97,7 @@ def request_approval(
         try:
             check_spending(at.gate, at.journal.ledger(), proposal, at.door.clock.now())
         except NotApproved as missing:
-            asked_for(at, missing, handle)
+            asked_for(at, missing, buying(handle))
             return ExitCode.DONE
     output.answer(f"order {key} needs no approval: berth buy {handle}")
     return ExitCode.DONE
@@ -120,7 +121,7 @@ def _request_whole(
         asked = Asked(None, again=again, sequence=sequence)
         key, missing = why_not_allowed(at, tagged(recalled(at, need), tag), asked)
         if missing is not None:
-            asked_for(at, missing, handle)
+            asked_for(at, missing, buying(handle))
             return ExitCode.DONE
     output.answer(f"order {key} needs no approval: berth buy {handle}")
     return ExitCode.DONE

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from berth.cli.desks import Counter, Max, Wait, Yes, counter
-from berth.cli.options import BuyerProfile, Json, Profile, Tags
+from berth.cli.options import BuyerProfile, Json, Profile, Proof, Tags
 from berth.cli.output import Output
-from berth.cli.spending import asked_for, check_early, read_proofs, tagged, take_proof
+from berth.cli.spending import asked_for, buying, check_early, read_proofs, tagged, take_proofs
 from berth.terms.outcomes import BerthError, ExitCode
 
 if TYPE_CHECKING:
@@ -48,9 +48,7 @@ def buy(
     again: Annotated[bool, typer.Option("--again", help="One more, beside what is bought already.")] = False,
     wait: Wait = False,
     tag: Tags = None,
-    proof: Annotated[
-        str | None, typer.Option("--proof", metavar="FILE", help="Approver's proof; - reads stdin.")
-    ] = None,
+    proof: Proof = None,
     accept_other: Annotated[
         bool,
         typer.Option("--accept-other", help="NAME#best: a missing piece may be the next best that fits."),
@@ -71,11 +69,10 @@ def buy(
     need, asked, number = (*mix, 0) if mix else read_handle(handle)
     cap = read_amount(most)
     check_permission(yes=yes, cap=cap, can_ask=output.can_ask())
-    proofs = read_proofs(proof) if proof is not None else []
+    proofs = read_proofs(proof)
     with counter(output, profile=profile, need=need) as at:
         at.pay_with(buyer_profile)
-        for one in proofs:
-            take_proof(at, one)
+        take_proofs(at, proofs)
         plan = tagged(recalled(at, need), tag)
         if mix:
             from berth.cli.buy_pieces import Asked, buy_pieces, say_pieces
@@ -102,8 +99,12 @@ def buy_choice(
     again: bool = False,
     asked: int | None = None,
     wait: bool = False,
+    with_proof: str = "",
 ) -> Purchase:
-    """Check, confirm and buy. Raises BerthError; see `berth.orders.purchase.buy`."""
+    """Check, confirm and buy. Raises BerthError; see `berth.orders.purchase.buy`.
+
+    `with_proof` says what is run once somebody has approved ('': `berth buy` of this choice).
+    """
     from berth.orders.purchase import buy as purchase
     from berth.orders.spending_gate import NotApproved
 
@@ -111,17 +112,17 @@ def buy_choice(
     _check_same(at.journal.order(key), choice)
     approval = approval_of(plan, choice, cap)
     desk = replace(at.desk(choice.offer), gate=at.gate)
-    handle = f"{key}#{number}"
+    with_proof = with_proof or buying(f"{key}#{number}")
 
     def agree(wanted: Approval) -> Approval:
-        check_early(at, desk, key, wanted, handle)
+        check_early(at, desk, key, wanted, with_proof)
         return wanted if yes else _confirm(at, desk, wanted)
 
     def once() -> Purchase:
         try:
             return purchase(desk, lambda: at.buyer(desk, choice.offer), key, approval, agree)
         except NotApproved as missing:
-            raise asked_for(at, missing, handle) from None
+            raise asked_for(at, missing, with_proof) from None
 
     return until_known(at, once) if wait else once()
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from berth.cli.desks import Counter
-from berth.cli.spending import asked_for
+from berth.cli.spending import asked_for, buying
 from berth.terms.outcomes import BerthError, ExitCode
 
 if TYPE_CHECKING:
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What was typed: the most for all pieces together, and how."""
+    """What was typed: the most for all pieces together, and how. `with_proof` says what is run once somebody
+    has approved ('': `berth buy NAME#best`)."""
 
     cap: Money | None
     yes: bool = False
@@ -34,6 +35,7 @@ class Asked:
     sequence: int | None = None
     accept_other: bool = False
     unconfirmed: bool = False
+    with_proof: str = ""
 
 
 def buy_pieces(at: Counter, plan: Plan, asked: Asked, *, wait: bool = False) -> Bought:
@@ -55,7 +57,7 @@ def buy_pieces(at: Counter, plan: Plan, asked: Asked, *, wait: bool = False) -> 
         try:
             return buy_whole(WholeBook(at.journal), desk, seats, wanted, agree)
         except NotApproved as missing:
-            raise asked_for(at, missing, f"{wanted.key}#best") from None
+            raise asked_for(at, missing, asked.with_proof or buying(f"{wanted.key}#best")) from None
 
     def seats(piece: Piece) -> Seat:
         return seat(at, piece, wanted.agreement)

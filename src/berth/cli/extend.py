@@ -9,9 +9,9 @@ import typer
 
 from berth.cli.buy import read_amount
 from berth.cli.desks import Counter, Max, Wait, Yes, counter, tell_spending
-from berth.cli.options import BuyerProfile, Json, Profile
+from berth.cli.options import BuyerProfile, Json, Profile, Proof
 from berth.cli.output import Output
-from berth.cli.spending import asked_for, read_proofs, take_proof
+from berth.cli.spending import SAME, asked_for, read_proofs, take_proofs
 from berth.terms.outcomes import NOTHING_SPENT, BerthError, ExitCode
 
 if TYPE_CHECKING:
@@ -53,9 +53,7 @@ def extend(
     yes: Yes = False,
     most: Max = None,
     wait: Wait = False,
-    proof: Annotated[
-        str | None, typer.Option("--proof", metavar="FILE", help="Approver's proof; - reads stdin.")
-    ] = None,
+    proof: Proof = None,
     profile: Profile = None,
     buyer_profile: BuyerProfile = None,
     as_json: Json = False,
@@ -67,20 +65,24 @@ def extend(
     wish = _wish(by, until, rule, within)
     cap = read_amount(most)
     check_permission(yes=yes, cap=cap, can_ask=output.can_ask())
-    proofs = read_proofs(proof) if proof is not None else []
+    proofs = read_proofs(proof)
     with counter(output, profile=profile, need=name.partition("/")[0]) as at:
         at.pay_with(buyer_profile)
-        for one in proofs:
-            take_proof(at, one)
-        order = at.order(name)
-        check_one(at, order, name)
-        doubts = (one.spending(str(order.key)) for one in order.extensions if one.in_doubt)
-        tell_spending(next(doubts, NOTHING_SPENT))  # what was paid for the order itself is not this verb's
-        done = _extend(at, order, wish, most=most, yes=yes)
+        take_proofs(at, proofs)
+        done = extended(at, name, wish, most=most, yes=yes)
         if wait and done.extension is not None:
             done = _until_paid(at, done)
-        _say(at, done)
+        say_extended(at, done)
     return ExitCode.DONE
+
+
+def extended(at: Counter, name: str, wish: Wish, *, most: str | None, yes: bool) -> Extended:
+    """Extend what the order of that name bought, or find that the wish is met. Raises BerthError."""
+    order = at.order(name)
+    check_one(at, order, name)
+    doubts = (one.spending(str(order.key)) for one in order.extensions if one.in_doubt)
+    tell_spending(next(doubts, NOTHING_SPENT))  # what was paid for the order itself is not this verb's
+    return _extend(at, order, wish, most=most, yes=yes)
 
 
 def shop_of(at: Counter, order: Order) -> ExtensionShop:
@@ -166,10 +168,7 @@ def _extend(at: Counter, order: Order, wish: Wish, *, most: str | None, yes: boo
     try:
         return act(desk, till, order, wish, read_amount(most))
     except NotApproved as missing:
-        ends = asked_for(at, missing, str(order.key))
-        again = f"`berth buy {order.key} --proof proof.json`"
-        step = (ends.next_step or "").replace(again, "the same command with --proof proof.json")
-        raise BerthError(ends.exit_code, ends.message, step or None) from None
+        raise asked_for(at, missing, SAME) from None
 
 
 def _till(at: Counter, order: Order, *, yes: bool) -> Till:
@@ -218,7 +217,7 @@ def _until_paid(at: Counter, done: Extended) -> Extended:
     return replace(done, order=order, extension=latest)
 
 
-def _say(at: Counter, done: Extended) -> None:
+def say_extended(at: Counter, done: Extended) -> None:
     """Tell how it ended and what comes next."""
     from berth.orders.extensions.wording import extended_json, extension_lines
 

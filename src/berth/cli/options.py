@@ -14,6 +14,9 @@ BuyerProfile = Annotated[
     str | None,
     typer.Option("--buyer-profile", metavar="NAME", help="Profile of the paid call alone; same account."),
 ]
+Proof = Annotated[
+    str | None, typer.Option("--proof", metavar="FILE", help="Approver's proof; - reads stdin.")
+]
 Tags = Annotated[
     list[str] | None,
     typer.Option("--tag", metavar="KEY=VALUE", help="Tag of what is bought, over the need's; repeatable."),

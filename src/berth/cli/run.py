@@ -13,10 +13,10 @@ from berth.cli.deploy import bought, deploy_order
 from berth.cli.desks import Counter, Max, Wait, Yes, counter
 from berth.cli.launch import launch_order
 from berth.cli.needs import TypedNeed, typed_need
-from berth.cli.options import BuyerProfile, Json, NeedFile, Profile, Tags
+from berth.cli.options import BuyerProfile, Json, NeedFile, Profile, Proof, Tags
 from berth.cli.output import Output
 from berth.cli.pieces import Documents, each_piece, settled_pieces, whole_named
-from berth.cli.spending import tagged
+from berth.cli.spending import SAME, read_proofs, tagged, take_proofs
 from berth.terms.instants import iso
 from berth.terms.outcomes import BerthError, ExitCode
 from berth.terms.ways import Target, Way
@@ -54,6 +54,7 @@ def run(
         bool, typer.Option("--unconfirmed", help="With --best: also where no search confirms their sum.")
     ] = False,
     tag: Tags = None,
+    proof: Proof = None,
     profile: Profile = None,
     buyer_profile: BuyerProfile = None,
     as_json: Json = False,
@@ -74,8 +75,10 @@ def run(
         order = latest(at, draft.name, wait=wait) or marked(at, draft)
         if order is None:
             check_permission(yes=yes, cap=cap, can_ask=output.can_ask())
+            take_proofs(at, read_proofs(proof))  # only to buy: run again later, its 15 minutes are over
             if best:
-                whole = plan_and_buy_best(at, typed, Asked(cap, yes=yes, unconfirmed=unconfirmed), wait, tag)
+                asked = Asked(cap, yes=yes, unconfirmed=unconfirmed, with_proof=SAME)
+                whole = plan_and_buy_best(at, typed, asked, wait, tag)
                 return go_on_whole(at, whole, draft, wait=wait)
             order = plan_and_buy(at, typed, choice, cap=cap, yes=yes, wait=wait, tags=tag)
         return go_on(at, order, draft, wait=wait)
@@ -144,7 +147,7 @@ def plan_and_buy(
     _check_owned(at, made)
     if made.best is None:
         raise why_nothing(made)
-    purchase = buy_choice(at, tagged(made, tags), choice, cap=cap, yes=yes, wait=wait)
+    purchase = buy_choice(at, tagged(made, tags), choice, cap=cap, yes=yes, wait=wait, with_proof=SAME)
     tell_how(at, purchase)
     return purchase.order
 

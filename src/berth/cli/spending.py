@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -46,11 +46,11 @@ def _tag(text: str) -> tuple[str, str]:
     return key, value
 
 
-def check_early(at: Counter, desk: Desk, key: OrderKey, approval: Approval, handle: str) -> None:
+def check_early(at: Counter, desk: Desk, key: OrderKey, approval: Approval, with_proof: str) -> None:
     """Say before the question what a rule would refuse.
 
-    The rules are asked again with the intent. `handle` is what was typed, `eval#1`. Raises BerthError; where
-    only an approval lacks, the offer is searched anew and the approval is asked for.
+    The rules are asked again with the intent. `with_proof` as for `asked_for`. Raises BerthError; where only
+    an approval lacks, the offer is searched anew and the approval is asked for.
     """
     from berth.orders.purchase import fresh_offer
     from berth.orders.spending_gate import NotApproved, check_spending, proposal_of
@@ -66,7 +66,7 @@ def check_early(at: Counter, desk: Desk, key: OrderKey, approval: Approval, hand
         try:
             check_spending(at.gate, ledger, proposal_of(key, replace(approval, offer=offer)), now)
         except NotApproved as missing:
-            raise asked_for(at, missing, handle) from None
+            raise asked_for(at, missing, with_proof) from None
 
 
 def check_use(at: Counter, order: Order) -> None:
@@ -86,8 +86,20 @@ def check_use(at: Counter, order: Order) -> None:
         at.warn(f"order {order.key}: {complaint} ({rules.source})")
 
 
-def asked_for(at: Counter, missing: NotApproved, handle: str) -> BerthError:
-    """Ask for the approval that lacks, and how the command ends: a decision is needed, nothing was bought."""
+SAME = "run the same command with --proof proof.json"
+"""How a verb that plans anew, or names no choice, goes on once somebody has approved."""
+
+
+def buying(handle: str) -> str:
+    """How a choice is bought once somebody has approved; `handle` is `eval#1`."""
+    return f"run `berth buy {handle} --proof proof.json`"
+
+
+def asked_for(at: Counter, missing: NotApproved, with_proof: str) -> BerthError:
+    """Ask for the approval that lacks, and how the command ends: a decision is needed, nothing was bought.
+
+    `with_proof` says what is run with the proof: `SAME`, or `buying(HANDLE)`.
+    """
     from berth.orders.approval_book import ask
 
     asked = ask(at.journal, at.gate, missing.proposal, at.door.clock.now())
@@ -99,8 +111,8 @@ def asked_for(at: Counter, missing: NotApproved, handle: str) -> BerthError:
     return BerthError(
         ExitCode.DECISION_NEEDED,
         missing.message,
-        f"somebody else runs `berth approve {request.hash[:12]} --out proof.json`; within 15 minutes run"
-        f" `berth buy {handle} --proof proof.json`",
+        f"somebody else runs `berth approve {request.hash[:12]} --out proof.json`; within 15 minutes"
+        f" {with_proof}",
     )
 
 
@@ -164,10 +176,12 @@ def request_json(at: Counter, request: ApprovalRequest, payer: str | None = None
     }
 
 
-def read_proofs(source: str) -> list[Proof]:
-    """The proofs in a file, or on stdin (`-`), one a line. Raises BerthError (bad request)."""
+def read_proofs(source: str | None) -> list[Proof]:
+    """The proofs in a file, or on stdin (`-`), one a line; none of None. Raises BerthError (bad request)."""
     from berth.aws.proofs import LARGEST, read_proof
 
+    if source is None:
+        return []
     most = LARGEST * 8
     try:
         if source == "-":
@@ -182,6 +196,23 @@ def read_proofs(source: str) -> list[Proof]:
     if not lines:
         raise BerthError(ExitCode.BAD_REQUEST, f"there is no proof in {source}", "berth approve HASH")
     return [read_proof(line) for line in lines]
+
+
+def take_proofs(at: Counter, proofs: Sequence[Proof]) -> None:
+    """Verify each at STS and keep the approvals. Raises BerthError: it approves nothing.
+
+    One that proves nothing any more, of a request that was approved before, is told and no obstacle: the same
+    command typed again after a crash must look what became of its order.
+    """
+    from berth.orders.approval_book import find
+
+    for one in proofs:
+        try:
+            take_proof(at, one)
+        except BerthError as problem:
+            if not at.journal.ledger().given(find(at.journal, one.hash)):
+                raise
+            at.output.talk(f"the proof is not taken: {problem.message}; its request was approved before")
 
 
 def take_proof(at: Counter, proof: Proof) -> ApprovalRequest:
