@@ -17,8 +17,9 @@ from typing import Any
 from berth.orders.extensions.rows import extensions_of
 from berth.orders.journal_file import Place, journal_place, place_of
 from berth.orders.launches import Launch
+from berth.orders.looks import Look
 from berth.orders.names import reservation_name
-from berth.orders.order import MOVES, Approval, Look, Order, OrderKey, OrderState
+from berth.orders.order import MOVES, Approval, Order, OrderKey, OrderState
 from berth.orders.pieces.rows import check_intent
 from berth.orders.rows import approval_texts, launch_from, launch_values, order_from, step_from
 from berth.orders.spending_gate import OPEN, Gate, check_spending, proposal_of

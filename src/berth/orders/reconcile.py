@@ -6,7 +6,8 @@ from datetime import datetime, timedelta
 
 from berth.orders.desk import Desk
 from berth.orders.journal import LostRace
-from berth.orders.order import IN_DOUBT, Look, Order, OrderState, absent_at, known_absent
+from berth.orders.looks import Look, absent_at, known_absent
+from berth.orders.order import IN_DOUBT, Order, OrderState
 from berth.orders.seen import SeenReservation, Stage
 from berth.orders.sighting import Sighting, trace_of
 from berth.terms.instants import iso

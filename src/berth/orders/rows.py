@@ -8,7 +8,8 @@ from typing import Any
 
 from berth.orders.extensions.extension import Extension
 from berth.orders.launches import Launch
-from berth.orders.order import Approval, Attempt, Look, Order, OrderKey, OrderState
+from berth.orders.looks import Look
+from berth.orders.order import Approval, Attempt, Order, OrderKey, OrderState
 from berth.orders.spending import TEAM
 from berth.orders.steps import Step, StepKind, StepState
 from berth.planner.offers import Offer, money_from_json, money_json

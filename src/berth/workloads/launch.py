@@ -14,8 +14,9 @@ from berth.aws.refusals import Kind, Refusal
 from berth.orders.calls import asked
 from berth.orders.journal import LostRace
 from berth.orders.launches import Launch as Launched
+from berth.orders.looks import SETTLING_TIME
 from berth.orders.names import launch_token
-from berth.orders.order import SETTLING_TIME, Order
+from berth.orders.order import Order
 from berth.orders.seen import SeenReservation
 from berth.orders.steps import StepState
 from berth.planner.launch import Launch

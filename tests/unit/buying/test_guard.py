@@ -14,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from berth.orders.guard import check_money, check_permission, check_time, check_world, sequence_to_buy
+from berth.orders.looks import Look, known_absent
 from berth.orders.matching import alternatives, match, narrowed
-from berth.orders.order import Approval, Look, OrderState, known_absent
+from berth.orders.order import Approval, OrderState
 from berth.terms.instants import EPOCH
 from berth.terms.money import Money
 from berth.terms.outcomes import BerthError, ExitCode

@@ -8,7 +8,8 @@ from typing import Any
 from berth.orders.extensions.extension import EXTENSION_MOVES, Extension, ExtensionState
 from berth.orders.extensions.offers import ExtensionOffer
 from berth.orders.journal import Journal, LostRace
-from berth.orders.order import Look, Order, OrderKey
+from berth.orders.looks import Look
+from berth.orders.order import Order, OrderKey
 from berth.orders.rows import tags_of_context
 from berth.orders.spending_gate import Gate, Proposal, check_spending
 from berth.terms.instants import iso, to_micros

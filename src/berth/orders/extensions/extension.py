@@ -6,14 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
+from berth.orders.looks import Look
 from berth.terms.money import Money
 from berth.terms.outcomes import Spending
 from berth.terms.window import Window
-
-if TYPE_CHECKING:
-    from berth.orders.order import Look
 
 
 class ExtensionState(StrEnum):

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from berth.orders.extensions.extension import Extension, ExtensionState
+from berth.orders.looks import Look
 from berth.storage.database import Database, Row
 from berth.terms.instants import from_micros
 from berth.terms.money import Money
 from berth.terms.window import Window
-
-if TYPE_CHECKING:
-    from berth.orders.order import Look
 
 
 def extensions_of(db: Database, order_id: str) -> tuple[Extension, ...]:
@@ -45,8 +41,6 @@ def _extension(row: Row, looks: list[Row]) -> Extension:
 
 
 def _look(row: Row) -> Look:
-    from berth.orders.order import Look
-
     return Look(
         from_micros(row["began_at"]), from_micros(row["ended_at"]), bool(row["complete"]), bool(row["found"])
     )

@@ -14,7 +14,8 @@ from berth.orders.extensions.extension import Extension, ExtensionState
 from berth.orders.extensions.history import WORDS, History, Past, Payment
 from berth.orders.extensions.shops import ExtensionShop
 from berth.orders.journal import LostRace
-from berth.orders.order import Look, Order, absent_at, known_absent
+from berth.orders.looks import Look, absent_at, known_absent
+from berth.orders.order import Order
 from berth.orders.reconcile import ELSEWHERE
 from berth.storage.database import Unusable
 from berth.terms.instants import iso
