@@ -79,7 +79,7 @@ class _Asking:
             self._one(question)
 
     def _one(self, question: Question) -> None:
-        from berth.planner.guide import complaint, taken
+        from berth.planner.guide import complaint, taken, understood
 
         self._output.talk("")
         self._output.talk(f"{question.text}\n  for example: {question.example}")
@@ -94,7 +94,10 @@ class _Asking:
             answer = taken(question, typed)
             wrong = complaint(question, answer, self.answers, self._now)
             if not wrong:
-                self.answers[question.key] = answer
+                written, told = understood(question, answer, self.answers, self._now)
+                self.answers[question.key] = written
+                if told:
+                    self._output.talk(f"  {told}")
                 return
             self._output.talk(f"That does not do: {wrong}")
 
@@ -122,13 +125,12 @@ class _Asking:
         return line.strip()
 
 
-def _now() -> datetime:
+def _now() -> datetime | None:
     """What decides what lies in the past: the present, or nothing where a yard has its own clock."""
     from berth.aws.worlds import declared_yard
     from berth.terms.clock import SystemClock
-    from berth.terms.instants import EPOCH
 
-    return EPOCH if declared_yard(os.environ) is not None else SystemClock().now()
+    return None if declared_yard(os.environ) is not None else SystemClock().now()
 
 
 def _write(path: Path, text: str) -> None:

@@ -28,9 +28,11 @@ class TypedNeed:
     flags: Flags
     part: str | None = None
 
-    def read(self, now: datetime) -> Need:
-        """The need, checked against `now`. Raises SettingsError with every complaint, BerthError for a part
-        that the need does not have."""
+    def read(self, now: datetime | None) -> Need:
+        """The need, checked against `now` (see `read_need`).
+
+        Raises SettingsError with every complaint, BerthError for a part that the need does not have.
+        """
         from berth.planner.need_file import need_from_flags, read_need
 
         if not self.source:
@@ -39,10 +41,8 @@ class TypedNeed:
         return _part_of(_absolute(need, self.folder), self.part)
 
     def draft(self) -> Need:
-        """The need with everything checked but what lies in the past: the clock to ask may be a yard's."""
-        from berth.terms.instants import EPOCH
-
-        return self.read(EPOCH)
+        """The need with everything checked that asks for no clock: the one that counts may be a yard's."""
+        return self.read(None)
 
 
 def typed_need(

@@ -13,7 +13,7 @@ from berth.cli.asking import Aloud, ask_places, open_kept
 from berth.cli.needs import TypedNeed
 from berth.cli.output import Output
 from berth.cli.who import enter
-from berth.planner.local_dates import day_end, read_day, read_instant
+from berth.planner.need_times import read_end
 from berth.planner.phrases import exact_amount, money_text, window_text, wrapped
 from berth.sources.history import History
 from berth.sources.keeping import TROUBLES
@@ -54,10 +54,7 @@ class Wish:
     def end(self, need: Need, now: datetime) -> datetime:
         """Until when; a day counts whole, in the need's zone. Raises BerthError (usage)."""
         try:
-            day = read_day(self.until, need.zone, now)
-            if day is not None and need.zone is not None:
-                return day_end(day, need.zone)
-            return read_instant(self.until, need.zone)
+            return read_end(self.until, need.zone, now)
         except ValueError as problem:
             raise BerthError(ExitCode.USAGE, f"--wait-until: {problem}") from None
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
+from berth.planner.day_words import day_words
 from berth.planner.need import Goal, Need
 from berth.planner.need_file import NeedError, read_need
 from berth.terms.ways import Target
@@ -117,11 +118,12 @@ QUESTIONS = (
         "or at once.",
     ),
     Question(
-        "earliest_start", "Not before which day?", "tomorrow, or 5 March",
-        "A day, or an instant. `today` means from now on.", "today", needed=True, applies=_may_move,
+        "earliest_start", "Not before which day?", "Monday, tomorrow, or 5 March",
+        "A day, or an instant like `next friday 09:00`. `today` means from now on; a weekday is written as "
+        "its date.", "today", needed=True, applies=_may_move,
     ),
     Question(
-        "latest_end", "Over by the end of which day? Enter: any.", "5 March",
+        "latest_end", "Over by the end of which day? Enter: any.", "Friday, or 5 March",
         "That day counts whole, until its midnight in your time zone.", applies=_may_move,
     ),
     Question(
@@ -171,8 +173,11 @@ def taken(question: Question, typed: str) -> str:
     return typed.strip() or question.default
 
 
-def complaint(question: Question, answer: str, answers: Answers, now: datetime) -> str:
-    """What is wrong with `answer`, in one sentence; '' when it is good. `now` decides what is past."""
+def complaint(question: Question, answer: str, answers: Answers, now: datetime | None) -> str:
+    """What is wrong with `answer`, in one sentence; '' when it is good.
+
+    `now` decides what is past; None: the clock that counts is not known here.
+    """
     if not answer:
         return "this one has to be answered" if _has_to_be(question, answers) else ""
     if question.key in _YES_NO and answer not in {"yes", "no"}:
@@ -184,6 +189,28 @@ def complaint(question: Question, answer: str, answers: Answers, now: datetime) 
     except ValueError as wrong:
         return str(wrong)
     return ""
+
+
+def understood(question: Question, answer: str, answers: Answers, now: datetime | None) -> tuple[str, str]:
+    """What is written for a good `answer`, and how it was read where it is a day in words ('' where not).
+
+    A weekday is written as its date: a file is read on other days too, and then it would be another one.
+    """
+    try:
+        need = read_need(_whole({**answers, question.key: answer}), "answers", now)
+    except ValueError:  # about answers that are still to come
+        return answer, ""
+    said, words = day_words(answer), [r for r in need.readings if r.key == question.key]
+    if said is None or now is None or need.zone is None or not words:
+        return answer, ""
+    local = words[0].instant.astimezone(need.zone)
+    told = words[0].text(need.zone, now.astimezone(need.zone).year)
+    if said.weekday is None:
+        return answer, told
+    if not words[0].whole_day:
+        return f"{local:%Y-%m-%d %H:%M}", told
+    last = (words[0].instant - timedelta(seconds=1)).astimezone(need.zone)
+    return (last if question.key == "latest_end" else local).date().isoformat(), told
 
 
 def _has_to_be(question: Question, answers: Answers) -> bool:
@@ -198,7 +225,7 @@ def need_toml(answers: Answers) -> str:
     return "\n".join(lines) + "\n" if lines else ""
 
 
-def need_of(answers: Answers, now: datetime) -> Need:
+def need_of(answers: Answers, now: datetime | None) -> Need:
     """The need that the answers make. Raises NeedError, which whole answers do not."""
     return read_need(need_toml(answers), "answers", now)
 

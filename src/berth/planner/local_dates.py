@@ -1,4 +1,4 @@
-"""Days and times as people write them, in a named zone, turned into UTC instants.
+"""Days and times in a named zone, turned into UTC instants.
 
 A day begins at its first instant in its zone and ends at the first instant of the next: "until 5 March"
 holds the whole of 5 March. Tools that send a local midnight as UTC ask for a start in the past, or lose the
@@ -7,18 +7,10 @@ last day (field fault 52).
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from berth.terms.instants import in_utc
-
-_MONTHS = (
-    *("january", "february", "march", "april", "may", "june"),
-    *("july", "august", "september", "october", "november", "december"),
-)
-_DAY_MONTH = re.compile(r"(\d{1,2})\.?\s+([A-Za-z]{3,9})(?:\s+(\d{4}))?")
-_ISO_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 def read_zone(name: str) -> ZoneInfo:
@@ -29,55 +21,6 @@ def read_zone(name: str) -> ZoneInfo:
         raise ValueError(
             f"{name!r} is not a time zone; write an IANA name like Europe/Berlin or UTC"
         ) from None
-
-
-def read_day(value: object, zone: ZoneInfo | None, now: datetime) -> date | None:
-    """The day that `value` names: a date, `2027-03-05`, `today`, `tomorrow`, `5 March`, `5 March 2027`.
-
-    None where it names no day (an instant, or nothing known). A day without a year is the next one, today
-    included. Raises ValueError for a day that does not exist, or where `zone` is None: a day needs a zone.
-    """
-    if isinstance(value, datetime) or not isinstance(value, date | str):
-        return None
-    if isinstance(value, str) and not _looks_like_day(value):
-        return None
-    if zone is None:
-        raise ValueError('a day needs a zone: add time_zone = "Europe/Berlin", or write an instant in UTC')
-    if isinstance(value, date):
-        return value
-    return _day(value.strip().lower(), now.astimezone(zone).date())
-
-
-def _looks_like_day(text: str) -> bool:
-    bare = text.strip()
-    return (
-        bare.lower() in {"today", "tomorrow"}
-        or _ISO_DAY.fullmatch(bare) is not None
-        or _DAY_MONTH.fullmatch(bare) is not None
-    )
-
-
-def _day(text: str, today: date) -> date:
-    if text in {"today", "tomorrow"}:
-        return today if text == "today" else today + timedelta(days=1)
-    spoken = _DAY_MONTH.fullmatch(text)
-    if spoken is None:
-        return date.fromisoformat(text)
-    number, word, year = spoken.groups()
-    months = [n for n, name in enumerate(_MONTHS, 1) if name.startswith(word)]
-    if len(months) != 1:
-        raise ValueError(f"{word!r} is not the name of a month")
-    if year:
-        return date(int(year), months[0], int(number))
-    # 29 February may be some years away.
-    for ahead in range(9):
-        try:
-            found = date(today.year + ahead, months[0], int(number))
-        except ValueError:
-            continue
-        if found >= today:
-            return found
-    raise ValueError(f"{text!r} is not a day of any year")
 
 
 def day_start(day: date, zone: ZoneInfo) -> datetime:

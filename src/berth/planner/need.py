@@ -16,6 +16,7 @@ from berth.planner.offers import money_from_json, money_json
 from berth.planner.own_rates import OwnRates
 from berth.planner.part import MAIN, Accelerators, Level, Part, TypeCount, check_profile
 from berth.planner.platforms import LINUX
+from berth.planner.readings import Reading
 from berth.terms.instants import iso, parse_instant
 from berth.terms.money import Money
 from berth.terms.ways import Target
@@ -112,7 +113,8 @@ class Need:
     do (None: `duration` and no other); `goal` says which is best. What can be used is shorter and is shown.
     `start` is a fixed start; without one the window may lie anywhere from `earliest_start` (None: now) to
     `latest_end` (None: as far ahead as the way sells). `time_zone` is an IANA name in which local dates were
-    read and local times are shown beside UTC.
+    read and local times are shown beside UTC. `readings` are the words for days among them, and what they
+    were read as.
 
     Tolerances: `gap_at_most` is the longest gap between segments (None: not said; then only a training job
     takes any). `interruptible` says whether the work survives two minutes' notice, `checkpoint_every` how
@@ -169,6 +171,7 @@ class Need:
     reserve: bool = True
     beside: tuple[Part, ...] = ()
     accounts: tuple[NeedAccount, ...] = ()
+    readings: tuple[Reading, ...] = ()
 
     def __post_init__(self) -> None:
         TypeCount(self.instance_type, self.count, self.count_wanted or self.count)
@@ -307,6 +310,7 @@ class Need:
             "reserve": self.reserve,
             "beside": [part.to_json() for part in self.beside],
             "accounts": [account.to_json() for account in self.accounts],
+            "readings": [reading.to_json() for reading in self.readings],
         }
 
     @classmethod
@@ -356,6 +360,7 @@ def _later_members(value: Mapping[str, Any]) -> dict[str, Any]:
         "reserve": bool(value.get("reserve", True)),
         "beside": tuple(Part.from_json(p) for p in value.get("beside", ())),
         "accounts": tuple(NeedAccount.from_json(a) for a in value.get("accounts", ())),
+        "readings": tuple(Reading.from_json(r) for r in value.get("readings", ())),
     }
 
 

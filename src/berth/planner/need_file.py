@@ -83,17 +83,18 @@ class NeedError(SettingsError):
 
 
 def read_need(
-    text: str, source: str, now: datetime, flags: Mapping[str, str | Sequence[str]] | None = None
+    text: str, source: str, now: datetime | None, flags: Mapping[str, str | Sequence[str]] | None = None
 ) -> Need:
     """The need in the TOML `text` of file `source`, with `flags` (key of FLAGS to what was typed) over it.
 
-    Raises NeedError with everything that is wrong; `now` decides what lies in the past.
+    Raises NeedError with everything that is wrong. `now` decides what words like `Monday` mean and what lies
+    in the past; None, where the clock to ask is not known yet, leaves both open: what moves with it is None.
     """
     both = _Both(read_settings(text, source), _flags_section(flags or {}), source, now)
     return both.need()
 
 
-def need_from_flags(flags: Mapping[str, str | Sequence[str]], now: datetime) -> Need:
+def need_from_flags(flags: Mapping[str, str | Sequence[str]], now: datetime | None) -> Need:
     """The need that the flags alone describe. Raises NeedError."""
     return read_need("", "(no need file)", now, flags)
 
@@ -117,7 +118,7 @@ class _Both:
     file: Section
     flags: Section
     source: str
-    now: datetime
+    now: datetime | None
 
     def at(self, key: str) -> Section:
         """Where `key` is read: the flags if it was typed, else the file."""
@@ -139,6 +140,7 @@ class _Both:
         planned, beside = self._parts(target)
         first, *others = planned.types
         duration, longest = self._duration()
+        start, earliest = times.start(), times.earliest()
         made = Need(
             name=self._required("name").text("name", "", pattern=NAME_PATTERN, hint=_NAME_HINT),
             instance_type=first.instance_type,
@@ -154,9 +156,10 @@ class _Both:
             regions=self.at("regions").texts("regions", (), pattern=r"[a-z]{2,}(-[a-z0-9]+)+"),
             zone_ids=read_zone_ids(self.at("zone_ids"), "zone_ids"),
             subnets=self._subnets(),
-            start=times.instant("start"),
-            earliest_start=times.earliest(),
-            latest_end=times.latest(),
+            start=start,
+            earliest_start=earliest,
+            latest_end=times.latest(earliest),
+            readings=tuple(times.readings),
             budget=self._budget(),
             account=(pinned := self._account()),
             accounts=read_accounts(self.file.tables("accounts"), pinned),

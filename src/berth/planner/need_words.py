@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from berth.facts.general_types import stand_ins
 from berth.facts.instance_types import instance_type
 from berth.planner.need import Goal, Need
 from berth.planner.part import Part, TypeCount
 from berth.planner.phrases import instant_text, length, money_text
+from berth.planner.queries import boundary_after
 from berth.terms.durations import spoken
 from berth.terms.ways import Target
 
@@ -73,6 +74,20 @@ def when(need: Need) -> str:
     if need.latest_end is None:
         return f"{begin}, start may move"
     return f"{begin} to {instant_text(need.latest_end, need)}"
+
+
+def readings_told(need: Need, made_at: datetime) -> list[str]:
+    """How the words for days were read, with their dates; and when blocks and plans begin by local time."""
+    zone = need.zone
+    if zone is None:
+        return []
+    told = [reading.text(zone, made_at.astimezone(zone).year) for reading in need.readings]
+    if told and need.start is None and need.earliest_start is not None:
+        begin = boundary_after(need.earliest_start).astimezone(zone)
+        what = "blocks" if need.target is Target.INSTANCES else "plans"
+        or_at_once = "" if need.target is Target.INSTANCES else ", or at once"
+        told[0] += f"; {what} start 11:30Z = {begin:%H:%M}{or_at_once}"
+    return [f"{sentence}." for sentence in told]
 
 
 def beside_text(part: Part, zones: tuple[str, ...], name: str, *, mixed: bool = False) -> str:

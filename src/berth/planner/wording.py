@@ -14,7 +14,7 @@ from berth.planner.framework.limits import SEVERAL_BLOCKS
 from berth.planner.framework.wording import try_lines
 from berth.planner.lengths import length_lines
 from berth.planner.need import Need
-from berth.planner.need_words import beside_text, need_text, when
+from berth.planner.need_words import beside_text, need_text, readings_told, when
 from berth.planner.offers import PlaceAnswer, PlaceOutcome, hours_of
 from berth.planner.owned import OwnedChoice
 from berth.planner.phrases import (
@@ -81,6 +81,7 @@ def plan_text(plan: Plan, header: str) -> str:
 def _need_lines(plan: Plan) -> list[str]:
     need = plan.need
     lines = hung(f"{need.name}: {need_text(need)},", "Need") + hung(when(need))
+    lines += [line for told in readings_told(need, plan.made_at) for line in hung(told)]
     asked, places = places_asked(plan)
     if unanswered(plan):
         searched = f"INCOMPLETE, {asked} of {places} {_regions(plan)} searched"
