@@ -1,6 +1,6 @@
 """`python -m berth` is the command `berth`."""
 
-from berth.cli.main import main
+from berth.entry import main
 
 if __name__ == "__main__":
     main()

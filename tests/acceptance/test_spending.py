@@ -482,7 +482,7 @@ def test_what_runs_in_what_is_paid_keeps_to_the_lists(berth: Any, rules: Callabl
 def test_run_waits_for_a_word_and_goes_on_with_it(
     berth: Any, approving: Any, approve: Any, lead: Lead, tmp_path: Path
 ) -> None:
-    """Asked for with how to go on, bought with the proof; again, the proof stale by then, nothing is bought."""
+    """Asked for with how to go on, bought with the proof; again, the proof stale, nothing is bought."""
     approving()
     words = ("run", berth.need("one-go"), "--yes", "--max", "500")
     before = paid_calls(berth)

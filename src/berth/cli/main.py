@@ -19,6 +19,7 @@ from berth import __version__
 from berth.cli.exit_codes import table
 from berth.cli.output import failure_json, failure_lines, folded, spending_so_far
 from berth.cli.verb import refuse_empty_options
+from berth.entry import let_ctrl_c_end, let_ctrl_c_raise
 from berth.terms.outcomes import BerthError, ExitCode, Spending, Spent
 from berth.terms.settings import SettingsError
 
@@ -92,9 +93,14 @@ def _exit_codes() -> None:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command line and end the process with the exit code of the table."""
-    _open_streams()
-    code = run(sys.argv[1:] if argv is None else list(argv))
-    _let_go_of_streams()
+    code = int(ExitCode.INTERRUPTED)
+    try:
+        _open_streams()
+        code = run(sys.argv[1:] if argv is None else list(argv))
+        let_ctrl_c_end()
+        _let_go_of_streams()
+    except KeyboardInterrupt:  # once more, while the end was told: what was told of money stands
+        pass
     sys.exit(code)
 
 
@@ -125,6 +131,7 @@ def run(argv: Sequence[str]) -> int:
     # Where no document is wanted none is owed.
     spending_so_far.documented = "--json" not in argv
     try:
+        let_ctrl_c_raise()
         result = app([a for a in argv if a != "--debug"], prog_name="berth", standalone_mode=False)
     except BerthError as error:
         return _failed(error)

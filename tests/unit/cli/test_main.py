@@ -18,7 +18,7 @@ import pytest
 
 from berth.cli import main as command_line
 from berth.cli.exit_codes import MEANINGS, NEXT_STEPS, table
-from berth.cli.output import Output, failure_lines, spending_so_far
+from berth.cli.output import Output, failure_json, failure_lines, spending_so_far
 from berth.terms.money import Money
 from berth.terms.outcomes import BerthError, ExitCode, Spending
 from berth.terms.settings import Complaint, SettingsError
@@ -321,3 +321,66 @@ def test_what_was_typed_before_a_question_is_no_answer(
     with os.fdopen(terminal) as stdin, os.fdopen(os.dup(terminal), "w") as stderr:
         assert Output(stdin=stdin, stderr=stderr).ask("Buy it?") is agreed
     os.close(person)
+
+
+# -- Ctrl-C before a verb can catch it -----------------------------------------------------------------------
+INTERRUPTED_BY_ITSELF = """
+import os, signal, time
+os.kill(os.getpid(), signal.SIGINT)
+time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+@pytest.mark.parametrize("module", ["typer", "berth.cli.plan", "berth.terms.outcomes"])
+def test_ctrl_c_while_the_program_is_read(module: str, as_json: bool, tmp_path: Path) -> None:
+    """No trace: the words, the document and the exit code of an interrupted command; nothing was spent."""
+    program = (
+        "import importlib.util, sys\n"
+        "class Slow:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        f"        if name != {module!r}: return None\n"
+        f"        return importlib.util.spec_from_file_location(name, {str(tmp_path / 'slow.py')!r})\n"
+        "sys.meta_path.insert(0, Slow())\n"
+        "from berth.entry import main\n"
+        "main()\n"
+    )
+    (tmp_path / "slow.py").write_text(INTERRUPTED_BY_ITSELF)
+    words = ["plan", *(["--json"] if as_json else [])]
+    done = subprocess.run(
+        [sys.executable, "-c", program, *words], capture_output=True, text=True, check=False
+    )
+    error = BerthError(ExitCode.INTERRUPTED, "interrupted")
+    assert done.returncode == ExitCode.INTERRUPTED, done.stderr
+    assert done.stderr.splitlines() == failure_lines(error, Spending.nothing())
+    document = failure_json(error, Spending.nothing(), ExitCode.INTERRUPTED)
+    assert (json.loads(done.stdout) if as_json else done.stdout) == (document if as_json else "")
+
+
+def test_ctrl_c_in_a_verb_is_caught_where_money_is_known(tmp_path: Path) -> None:
+    """Once a verb runs, the last line is what is known of money, and never that of the program's start."""
+    program = (
+        "import os, signal; from berth.cli import main as m; from berth.cli.output import spending_so_far\n"
+        "from berth.terms.money import Money; from berth.terms.outcomes import Spending\n"
+        "def app(*_, **__):\n"
+        "    spending_so_far.now = Spending.not_known(Money.parse('228.77'), 'eval-1')\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "m.app = app\n"
+        "from berth.entry import main; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == ExitCode.INTERRUPTED, done.stderr
+    assert done.stderr.splitlines()[0] == "error: interrupted"
+    assert done.stderr.splitlines()[-1] == LAST_LINES["not known"][1]
+
+
+def test_a_job_that_ignores_ctrl_c_goes_on_ignoring_it(tmp_path: Path) -> None:
+    """As of a shell that started it in the background."""
+    program = (
+        "import os, signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+        "from berth.cli import main as m\n"
+        "m.app = lambda *_, **__: os.kill(os.getpid(), signal.SIGINT) or 0\n"
+        "from berth.entry import main; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
