@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import Any
-
-from berth.yard.services.operation import served
 
 
 class FaultKind(StrEnum):
@@ -73,10 +71,13 @@ _NAMES = frozenset({FaultKind.ABSENT_MEMBERS, FaultKind.UNKNOWN_VALUES})
 AMOUNT_MAX = 100_000
 
 
-def read_fault(body: Mapping[str, Any], account_id: str | None, fault_id: int) -> Fault:
+def read_fault(
+    body: Mapping[str, Any], account_id: str | None, fault_id: int, operations: Collection[str]
+) -> Fault:
     """A fault as somebody asks for it: `kind`, `operation`, `times`, `amount`. Raises ValueError.
 
-    What could never happen is refused, since a fault that stays away looks like a client that copes.
+    `operations` are the names of those that are served. What could never happen is refused, since a fault
+    that stays away looks like a client that copes.
     """
     try:
         kind = FaultKind(str(body.get("kind")))
@@ -84,7 +85,7 @@ def read_fault(body: Mapping[str, Any], account_id: str | None, fault_id: int) -
         known = ", ".join(kind.value for kind in FaultKind)
         raise ValueError(f"no fault {body.get('kind')!r}; there are: {known}") from None
     operation = str(body.get("operation") or "*")
-    _check_operation(kind, operation)
+    _check_operation(kind, operation, operations)
     times = body.get("times")
     if times is not None and (type(times) is not int or times < 1):
         raise ValueError("times must be a whole number from 1, or absent for until cleared")
@@ -93,12 +94,13 @@ def read_fault(body: Mapping[str, Any], account_id: str | None, fault_id: int) -
     return Fault(fault_id, kind, operation, account_id, None if kind in STANDING else times, amount)
 
 
-def _check_operation(kind: FaultKind, operation: str) -> None:
-    served_names = sorted({name for _, name in served()})
+def _check_operation(kind: FaultKind, operation: str, operations: Collection[str]) -> None:
     only = _ONLY_AT.get(kind)
-    if not any(fnmatchcase(name, operation) for name in only or served_names):
+    if not any(fnmatchcase(name, operation) for name in only or operations):
         what = (
-            f"{kind.value} concerns {' and '.join(only)}" if only else f"served are {', '.join(served_names)}"
+            f"{kind.value} concerns {' and '.join(only)}"
+            if only
+            else f"served are {', '.join(sorted(operations))}"
         )
         raise ValueError(f"no operation matches {operation!r}: {what}")
 

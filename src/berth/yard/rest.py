@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from berth.yard.fleet.fleet import Fleet
-from berth.yard.services.ec2.filters import Shape
+from berth.yard.services.ec2.shape import Shape
 from berth.yard.services.ec2.surroundings import Surroundings
 from berth.yard.wire.http import Request, Response
 

@@ -12,11 +12,13 @@ from hypothesis import strategies as st
 from berth.yard.app import spoil_result
 from berth.yard.faults import STANDING, Fault, FaultKind, Faults, read_fault
 from berth.yard.services import catalogue
+from berth.yard.services.operation import served
 from berth.yard.throttles import Throttles, throttling_error
 
 from .bench import small_fleet
 
 assert catalogue.SERVICES  # fills the register that operations are checked against
+SERVED = {name for _, name in served()}
 
 BUCKETS = """
 [[throttles]]
@@ -79,7 +81,7 @@ def test_the_oldest_of_two_comes_first() -> None:
 @pytest.mark.parametrize("kind", sorted(STANDING))
 def test_a_condition_is_not_used_up(kind: FaultKind) -> None:
     """Lag and a price change hold until they are cleared, whatever number of times was asked for."""
-    assert read_fault({"kind": kind.value, "times": 1}, None, 1).times is None
+    assert read_fault({"kind": kind.value, "times": 1}, None, 1, SERVED).times is None
 
 
 @pytest.mark.parametrize(
@@ -115,7 +117,7 @@ def test_a_condition_is_not_used_up(kind: FaultKind) -> None:
 def test_a_fault_that_could_never_happen_is_refused(body: dict[str, Any], words: str) -> None:
     """A fault that stays away looks like a client that copes with it."""
     with pytest.raises(ValueError, match=words):
-        read_fault(body, None, 1)
+        read_fault(body, None, 1, SERVED)
 
 
 def test_members_are_left_out_and_values_made_strange_wherever_they_stand() -> None:

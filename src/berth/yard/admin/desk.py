@@ -29,6 +29,7 @@ from berth.yard.identity.policies import EVERYTHING, PolicyRefused
 from berth.yard.lifecycle.clock import EARLIEST, LATEST, ClockRefused
 from berth.yard.lifecycle.timers import Timekeeper
 from berth.yard.services.ec2.block_seed import BlockSeed, seed_block
+from berth.yard.services.operation import served
 from berth.yard.services.sagemaker.plan_seed import PlanSeed, seed_training_plan
 from berth.yard.store.transaction import Reading, Row
 from berth.yard.store.writer import Writer
@@ -207,7 +208,8 @@ class Desk:
         self._rehearsal("faults")
         account = self._key_of(str(body["account"])).account.account_id if body.get("account") else None
         try:
-            fault = read_fault(body, account, int(self._yard.ids.hex(8), 16))
+            names = {name for _, name in served()}
+            fault = read_fault(body, account, int(self._yard.ids.hex(8), 16), names)
         except ValueError as problem:
             raise Refused(str(problem)) from None
         self._yard.faults.arm(fault)

@@ -44,8 +44,9 @@ from berth.yard.market.window_rules import issue_minute
 from berth.yard.services.ec2.block_life import arm_block_end
 from berth.yard.services.ec2.blocks import block_state, check_reservation_id, find_block
 from berth.yard.services.ec2.capacity_blocks import held_blocks
-from berth.yard.services.ec2.filters import Facet, Shape, check_filters, one, passes, refuse_dry_run
+from berth.yard.services.ec2.filters import Facet, check_filters, one, passes, refuse_dry_run
 from berth.yard.services.ec2.paging import check_page, page, page_of
+from berth.yard.services.ec2.shape import Shape
 from berth.yard.services.effective_quotas import effective_quotas
 from berth.yard.services.extensions import (
     Kind,

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from berth.terms.instants import from_micros
 from berth.yard.assembly import Yard
 from berth.yard.services.ec2.blocks import block_state, free_places
-from berth.yard.services.ec2.filters import Shape
+from berth.yard.services.ec2.shape import Shape
 from berth.yard.services.ec2.tags import tags_of
 from berth.yard.services.extensions import end_seen
 from berth.yard.services.operation import Call

@@ -14,7 +14,6 @@ from berth.yard.services.ec2.blocks import BLOCK, RESERVATION, check_reservation
 from berth.yard.services.ec2.filters import (
     Facet,
     Filter,
-    Shape,
     always,
     check_filters,
     exact_values,
@@ -27,6 +26,7 @@ from berth.yard.services.ec2.filters import (
     with_tags,
 )
 from berth.yard.services.ec2.paging import check_page, page
+from berth.yard.services.ec2.shape import Shape
 from berth.yard.services.lag import horizon_us
 from berth.yard.services.operation import Call, reads
 from berth.yard.store.transaction import Reading, Row, Value

@@ -13,11 +13,11 @@ from functools import lru_cache
 from typing import Any
 
 from berth.yard.errors import ServiceError
+from berth.yard.services.ec2.shape import Shape
 from berth.yard.services.operation import Call
 from berth.yard.store.transaction import Reading, Value
 from berth.yard.wire.scalars import iso_millis, iso_seconds
 
-Shape = dict[str, Any]
 Facet = Callable[[Shape], Iterable[str]]
 Filter = Mapping[str, Any]
 

@@ -13,10 +13,11 @@ from typing import Any
 
 from berth.yard.assembly import Yard
 from berth.yard.errors import ServiceError
+from berth.yard.services.ec2.callers_surroundings import surroundings_of
 from berth.yard.services.ec2.derived_ids import derived_id
-from berth.yard.services.ec2.filters import Shape, one, with_tags
+from berth.yard.services.ec2.filters import one, with_tags
 from berth.yard.services.ec2.network import chosen
-from berth.yard.services.ec2.surroundings import surroundings_of
+from berth.yard.services.ec2.shape import Shape
 from berth.yard.services.operation import Call, reads
 from berth.yard.store.transaction import Reading
 

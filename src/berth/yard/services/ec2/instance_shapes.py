@@ -8,7 +8,7 @@ from itertools import groupby
 
 from berth.terms.instants import from_micros
 from berth.yard.assembly import Yard
-from berth.yard.services.ec2.filters import Shape
+from berth.yard.services.ec2.shape import Shape
 from berth.yard.services.ec2.tags import tags_of
 from berth.yard.services.lag import status_seen
 from berth.yard.services.operation import Call

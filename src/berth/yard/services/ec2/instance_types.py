@@ -19,8 +19,9 @@ from berth.yard.fleet.fleet import Fleet
 from berth.yard.fleet.pools import EC2, Pool
 from berth.yard.fleet.zones import ZoneNames
 from berth.yard.market.price_lists import find_rate
-from berth.yard.services.ec2.filters import Facet, Shape, check_filters, one, passes, refuse_dry_run
+from berth.yard.services.ec2.filters import Facet, check_filters, one, passes, refuse_dry_run
 from berth.yard.services.ec2.paging import check_page, page_of
+from berth.yard.services.ec2.shape import Shape
 from berth.yard.services.ec2.zone_opt_ins import opted_in
 from berth.yard.services.operation import Call, reads
 from berth.yard.store.transaction import Reading

@@ -11,7 +11,6 @@ from berth.yard.errors import ServiceError
 from berth.yard.lifecycle.moves import INSTANCE
 from berth.yard.services.ec2.filters import (
     Facet,
-    Shape,
     always,
     check_filters,
     never,
@@ -24,6 +23,7 @@ from berth.yard.services.ec2.filters import (
 from berth.yard.services.ec2.instance_life import by_user, end_instance
 from berth.yard.services.ec2.instance_shapes import grouped, instance_shapes, state_shape, status_shape
 from berth.yard.services.ec2.paging import check_page, page
+from berth.yard.services.ec2.shape import Shape
 from berth.yard.services.ec2.tags import Taggable, taggable
 from berth.yard.services.lag import horizon_us
 from berth.yard.services.operation import Call, reads, writes

@@ -10,10 +10,11 @@ from typing import Any
 
 from berth.yard.assembly import Yard
 from berth.yard.errors import ServiceError
-from berth.yard.services.ec2.filters import Shape
+from berth.yard.services.ec2.callers_surroundings import surroundings_of
 from berth.yard.services.ec2.images import image_missing
 from berth.yard.services.ec2.network import group_missing, subnet_missing
-from berth.yard.services.ec2.surroundings import Surroundings, surroundings_of
+from berth.yard.services.ec2.shape import Shape
+from berth.yard.services.ec2.surroundings import Surroundings
 from berth.yard.services.ec2.tags import Tag, tags_at_creation
 from berth.yard.services.operation import Call
 

@@ -15,10 +15,10 @@ from berth.yard.assembly import Yard
 from berth.yard.errors import ServiceError
 from berth.yard.fleet.zones import Region, Zone
 from berth.yard.services.arns import ec2_arn
+from berth.yard.services.ec2.callers_surroundings import surroundings_of
 from berth.yard.services.ec2.derived_ids import derived_id
 from berth.yard.services.ec2.filters import (
     Facet,
-    Shape,
     check_filters,
     never,
     one,
@@ -27,7 +27,8 @@ from berth.yard.services.ec2.filters import (
     with_tags,
 )
 from berth.yard.services.ec2.paging import check_page, page_of
-from berth.yard.services.ec2.surroundings import Surroundings, surroundings_of
+from berth.yard.services.ec2.shape import Shape
+from berth.yard.services.ec2.surroundings import Surroundings
 from berth.yard.services.operation import Call, reads
 from berth.yard.store.transaction import Reading
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from berth.yard.errors import ServiceError
-from berth.yard.services.ec2.filters import Shape
+from berth.yard.services.ec2.shape import Shape
 from berth.yard.services.operation import Call
 from berth.yard.services.paging import key_in, write_token
 from berth.yard.store.transaction import Reading, Row, Value

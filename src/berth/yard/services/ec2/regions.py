@@ -7,7 +7,8 @@ from typing import Any
 
 from berth.yard.assembly import Yard
 from berth.yard.errors import ServiceError
-from berth.yard.services.ec2.filters import Facet, Shape, never, one, passes, refuse_dry_run
+from berth.yard.services.ec2.filters import Facet, never, one, passes, refuse_dry_run
+from berth.yard.services.ec2.shape import Shape
 from berth.yard.services.ec2.zone_opt_ins import NOT_OPTED_IN, OPTED_IN, group_of, opted_in
 from berth.yard.services.operation import Call, reads
 from berth.yard.store.transaction import Reading

@@ -13,12 +13,13 @@ from berth.yard.lifecycle.moves import INSTANCE
 from berth.yard.market.bookings import book_open
 from berth.yard.services.arns import ec2_arn
 from berth.yard.services.ec2.blocks import take_places
-from berth.yard.services.ec2.filters import Shape, refuse_dry_run
+from berth.yard.services.ec2.filters import refuse_dry_run
 from berth.yard.services.ec2.instance_life import begin_instance
 from berth.yard.services.ec2.instance_shapes import as_reservations
 from berth.yard.services.ec2.instance_types import vcpus_of
 from berth.yard.services.ec2.launch_request import LaunchRequest, read_launch
 from berth.yard.services.ec2.launch_targets import LaunchTarget, find_target, no_room
+from berth.yard.services.ec2.shape import Shape
 from berth.yard.services.ec2.tags import put_tags
 from berth.yard.services.operation import Call, writes
 from berth.yard.store.transaction import Row, Transaction

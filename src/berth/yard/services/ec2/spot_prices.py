@@ -21,9 +21,10 @@ from berth.terms.instants import EPOCH, to_micros
 from berth.yard.assembly import Yard
 from berth.yard.errors import ServiceError
 from berth.yard.market.price_lists import find_rate
-from berth.yard.services.ec2.filters import Facet, Shape, check_filters, one, passes, refuse_dry_run
+from berth.yard.services.ec2.filters import Facet, check_filters, one, passes, refuse_dry_run
 from berth.yard.services.ec2.instance_types import pools_by_type
 from berth.yard.services.ec2.paging import page_of
+from berth.yard.services.ec2.shape import Shape
 from berth.yard.services.operation import Call, reads
 from berth.yard.store.transaction import Reading
 

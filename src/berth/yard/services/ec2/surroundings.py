@@ -8,14 +8,9 @@ caller's names of zones are filled in when something is shown.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
-from berth.yard.services.ec2.filters import Shape
-from berth.yard.services.operation import Call
-
-if TYPE_CHECKING:
-    from berth.yard.assembly import Yard
+from berth.yard.services.ec2.shape import Shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +58,3 @@ class Surroundings:
 
 def _first(shapes: Sequence[Shape], member: str, value: str) -> Shape | None:
     return next((shape for shape in shapes if shape[member] == value), None)
-
-
-def surroundings_of(call: Call, yard: Yard) -> Surroundings:
-    """What surrounds the caller's instances, with the caller's own names of the zones."""
-    found = yard.surroundings(call.account.account_id, call.region)
-    names = yard.zone_names(call.account.account_id, call.region).names
-    return replace(
-        found,
-        subnets=tuple(
-            {**subnet, "AvailabilityZone": names[subnet["AvailabilityZoneId"]]} for subnet in found.subnets
-        ),
-    )

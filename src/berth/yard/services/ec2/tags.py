@@ -14,7 +14,6 @@ from berth.yard.assembly import Yard
 from berth.yard.errors import ServiceError
 from berth.yard.services.ec2.filters import (
     Facet,
-    Shape,
     check_filters,
     one,
     passes,
@@ -23,6 +22,7 @@ from berth.yard.services.ec2.filters import (
     with_tags,
 )
 from berth.yard.services.ec2.paging import page
+from berth.yard.services.ec2.shape import Shape
 from berth.yard.services.lag import horizon_us
 from berth.yard.services.operation import Call, reads, writes
 from berth.yard.store.transaction import Reading, Row, Transaction
