@@ -21,10 +21,13 @@ SEEDS = int(os.environ.get("BERTH_KILLED_RUNS", "10"))  # two kills each; plans 
 
 @pytest.fixture(scope="module")
 def house() -> Iterator[Any]:
-    """One yard for all runs."""
+    """One yard for all runs, that throttles none for what earlier ones have asked."""
     from berth.yard.testing.process import YardProcess
 
-    with tempfile.TemporaryDirectory(prefix="yard-") as folder, YardProcess(Path(folder)) as started:
+    with (
+        tempfile.TemporaryDirectory(prefix="yard-") as folder,
+        YardProcess(Path(folder), throttle_scale=10_000) as started,
+    ):
         yield started
 
 
