@@ -157,3 +157,60 @@ def until() -> Callable[..., None]:
             time.sleep(0.02)
 
     return wait
+
+
+# -- rules of spending, and somebody else who approves ----------------------------------------------------
+@dataclass
+class Lead:
+    """Another account of the yard, whose user approves."""
+
+    arn: str
+    environment: dict[str, str]
+
+    def become(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Act as the lead from now on."""
+        for name, value in self.environment.items():
+            monkeypatch.setenv(name, value)
+
+
+@pytest.fixture(scope="module")
+def lead(house: Any) -> Lead:
+    """The approver."""
+    added = house.account("lead")
+    return Lead(f"arn:aws:iam::{added['account']}:user/lead", house.environment_of("lead"))
+
+
+@pytest.fixture
+def rules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
+    """`rules(TOML)`: the rules that hold from now on."""
+    file = tmp_path / "rules.toml"
+    monkeypatch.setenv("BERTH_RULES", str(file))
+
+    def write(text: str) -> Path:
+        file.write_text(text)
+        return file
+
+    return write
+
+
+@pytest.fixture
+def approving(lead: Lead, rules: Callable[[str], Path]) -> Callable[..., None]:
+    """`approving()`: rules that ask for the lead's word above 100 USD."""
+
+    def write(above: str = "100.00 USD", more: str = "") -> None:
+        rules(f'[approval]\nabove = "{above}"\napprovers = ["{lead.arn}"]\n{more}')
+
+    return write
+
+
+@pytest.fixture
+def approve(berth: Any, lead: Lead, tmp_path: Path) -> Callable[..., Any]:
+    """`approve(HASH, ...)` as the lead; how it ended. Without a place it writes the file `proof.json`."""
+
+    def run(*arguments: str) -> Any:
+        with pytest.MonkeyPatch.context() as patch:
+            lead.become(patch)
+            given = arguments if "--to" in arguments else (*arguments, "--out", str(tmp_path / "proof.json"))
+            return berth("approve", *given, "--yes")
+
+    return run

@@ -193,7 +193,11 @@ def test_a_combination_is_one_order(pieces: Any) -> None:
     assert one_piece.code in (0, 10), one_piece.err
     assert "NOTE    it is one piece of an order of several" in one_piece.out
     named = pieces("extend", "stairs", "--by", "1d", "--yes", "--max", "1")
-    assert "stairs/1.1, stairs/1.2" in named.err
+    assert (named.code, named.money) == (20, "nothing was spent")
+    until = "until 2026-12-07T11:30Z"
+    assert f"  stairs/1.1: bought, scheduled, 2 x p5.48xlarge {until}" in named.err.splitlines()
+    assert f"  stairs/1.2: bought, scheduled, 2 x p5.48xlarge {until}" in named.err.splitlines()
+    assert "next: berth extend stairs/1.1 --by 1d --max 1 --yes, and so on for each" in named.err
     # Two days in both windows are open: each block gets its instances.
     pieces.yard.clock.set(parse_instant("2026-12-05T11:40:00Z"))
     image = pieces.yard.clients_of(pieces.account).ec2.describe_images(

@@ -7,69 +7,12 @@ import json
 import stat
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 FEE = "228.77"
-
-
-@dataclass
-class Lead:
-    """Another account of the yard, whose user approves."""
-
-    arn: str
-    environment: dict[str, str]
-
-    def become(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Act as the lead from now on."""
-        for name, value in self.environment.items():
-            monkeypatch.setenv(name, value)
-
-
-@pytest.fixture(scope="module")
-def lead(house: Any) -> Lead:
-    """The approver."""
-    added = house.account("lead")
-    return Lead(f"arn:aws:iam::{added['account']}:user/lead", house.environment_of("lead"))
-
-
-@pytest.fixture
-def rules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
-    """`rules(TOML)`: the rules that hold from now on."""
-    file = tmp_path / "rules.toml"
-    monkeypatch.setenv("BERTH_RULES", str(file))
-
-    def write(text: str) -> Path:
-        file.write_text(text)
-        return file
-
-    return write
-
-
-@pytest.fixture
-def approving(lead: Lead, rules: Callable[[str], Path]) -> Callable[..., None]:
-    """`approving()`: rules that ask for the lead's word above 100 USD."""
-
-    def write(above: str = "100.00 USD", more: str = "") -> None:
-        rules(f'[approval]\nabove = "{above}"\napprovers = ["{lead.arn}"]\n{more}')
-
-    return write
-
-
-@pytest.fixture
-def approve(berth: Any, lead: Lead, tmp_path: Path) -> Callable[..., Any]:
-    """`approve(HASH, ...)` as the lead; how it ended. Without a place it writes the file `proof.json`."""
-
-    def run(*arguments: str) -> Any:
-        with pytest.MonkeyPatch.context() as patch:
-            lead.become(patch)
-            given = arguments if "--to" in arguments else (*arguments, "--out", str(tmp_path / "proof.json"))
-            return berth("approve", *given, "--yes")
-
-    return run
 
 
 def request_of(berth: Any, name: str) -> str:
@@ -175,7 +118,7 @@ def test_what_is_in_doubt_counts(berth: Any, rules: Callable[[str], Path]) -> No
 
 
 # -- approvals ---------------------------------------------------------------------------------------------
-def test_an_approval_buys_once(berth: Any, approving: Any, approve: Any, lead: Lead, tmp_path: Path) -> None:
+def test_an_approval_buys_once(berth: Any, approving: Any, approve: Any, lead: Any, tmp_path: Path) -> None:
     """Asked for, proven to STS by another identity, bought with the proof; kept: who, when, how much."""
     approving()
     berth.plan("needs-word")
@@ -383,7 +326,7 @@ def test_below_the_threshold_nobody_is_asked(berth: Any, approving: Any) -> None
 
 
 def test_nothing_secret_is_kept_or_shown(
-    berth: Any, approving: Any, approve: Any, lead: Lead, tmp_path: Path
+    berth: Any, approving: Any, approve: Any, lead: Any, tmp_path: Path
 ) -> None:
     """No URL, signature or key in the journal's files, on stdout, on stderr or in JSON, whatever happened."""
     approving()
@@ -421,7 +364,7 @@ def write_profiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **keys: dict
 
 
 @pytest.fixture
-def profiles(berth: Any, lead: Lead, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def profiles(berth: Any, lead: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Profiles `buyer` (of the same account) and `other` (of another)."""
     own = berth.yard.environment_of(None)
     write_profiles(tmp_path, monkeypatch, buyer=own, other=lead.environment)
@@ -477,64 +420,3 @@ def test_what_runs_in_what_is_paid_keeps_to_the_lists(berth: Any, rules: Callabl
     warned = berth("deploy", "in-use", *what)
     assert "warning: order in-use: the tag team is missing" in warned.err
     assert "do not allow it" not in warned.err
-
-
-def test_run_waits_for_a_word_and_goes_on_with_it(
-    berth: Any, approving: Any, approve: Any, lead: Lead, tmp_path: Path
-) -> None:
-    """Asked for with how to go on, bought with the proof; again, the proof stale, nothing is bought."""
-    approving()
-    words = ("run", berth.need("one-go"), "--yes", "--max", "500")
-    before = paid_calls(berth)
-    asked = berth(*words, "--json")
-    assert (asked.code, asked.money) == (15, "nothing was spent")
-    assert "run the same command with --proof proof.json" in asked.err
-    lost = berth(*words, "--proof", str(tmp_path / "nowhere.json"))
-    assert (lost.code, lost.money) == (20, "nothing was spent")
-    assert approve(asked.json["hash"]).code == 0
-    proof = tmp_path / "proof.json"
-    done = berth(*words, "--proof", str(proof))
-    assert done.code == 0, done.err
-    assert f"approved: order one-go, {FEE} USD, by {lead.arn}" in done.err
-    assert "waiting until" in done.out
-    proof.write_text(proof.read_text().replace("X-Amz-Date=20", "X-Amz-Date=19"))
-    again = berth(*words, "--proof", str(proof))
-    assert (again.code, "waiting until" in again.out) == (0, True), again.err
-    assert paid_calls(berth) == before + 1
-    assert len(berth.sold("one-go")) == 1
-
-
-def test_run_takes_the_proof_of_another_choice_for_none(
-    berth: Any, approving: Any, approve: Any, tmp_path: Path
-) -> None:
-    """An approval of less than what is bought now is none: the gate is that of `buy`."""
-    approving()
-    words = ("run", berth.need("dearer"), "--yes", "--max", "500")
-    assert approve(berth(*words, "--json").json["hash"]).code == 0
-    berth.yard.fault("price-change", "SearchTrainingPlanOfferings", amount="1.01", times=None)
-    before = paid_calls(berth)
-    ended = berth(*words, "--proof", str(tmp_path / "proof.json"))
-    assert (ended.code, ended.money) == (15, "nothing was spent")
-    assert "the price rose: 228.77 USD to 231.06 USD" in ended.err
-    assert paid_calls(berth) == before
-
-
-def test_a_stale_proof_of_what_was_approved_is_no_obstacle(
-    berth: Any, approving: Any, approve: Any, tmp_path: Path
-) -> None:
-    """The same command typed again must look what became of its order; without an approval it is one."""
-    approving()
-    berth.plan("stale")
-    assert approve(request_of(berth, "stale")).code == 0
-    proof = tmp_path / "proof.json"
-    fresh = proof.read_text()
-    proof.write_text(fresh.replace("X-Amz-Date=20", "X-Amz-Date=19"))
-    refused = berth.buy("stale", "--proof", str(proof))
-    assert (refused.code, refused.money) == (15, "nothing was spent")
-    assert "not verified within 15 minutes" in refused.err
-    proof.write_text(fresh)
-    assert berth.buy("stale", "--proof", str(proof)).code == 0
-    proof.write_text(fresh.replace("X-Amz-Date=20", "X-Amz-Date=19"))
-    again = berth.buy("stale", "--proof", str(proof))
-    assert (again.code, "bought already" in again.err) == (0, True), again.err
-    assert len(berth.sold("stale")) == 1

@@ -49,7 +49,7 @@ def deploy(
     output = Output(as_json=as_json)
     check_options(model, image, data, role)
     with counter(output, profile=profile, need=name.partition("/")[0]) as at:
-        order = at.order(name)
+        order = at.order(name, "berth deploy {}")
         check_way(order, Way.TRAINING_PLAN, f"berth launch {order.key}")
         order, seen = bought(at, order, wait=wait)
         wanted = what_to_deploy(order, model=model, image=image, data=data, role=role)

@@ -138,8 +138,11 @@ class Counter:
         """Say what a person should read."""
         self.output.talk(f"warning: {plain(text, 1000)}")
 
-    def order(self, text: str) -> Order:
-        """The order of that name. Raises BerthError (bad request) when there is none."""
+    def order(self, text: str, again: str = "") -> Order:
+        """The order of that name. Raises BerthError (bad request) when there is none, or it is of several
+        pieces: then `again` is what is typed for one of them, `berth extend {} --by 7d` ('': not known).
+        """
+        from berth.cli.pieces import check_one
         from berth.orders.guard import latest_standing
         from berth.orders.order import OrderKey, split_order_name
 
@@ -148,7 +151,7 @@ class Counter:
             need, sequence, piece = split_order_name(text)
         except ValueError as problem:
             raise BerthError(ExitCode.BAD_REQUEST, str(problem)) from None
-        self._check_single(text)
+        check_one(self, text, again)
         if sequence is not None:
             found = self.journal.order(OrderKey(self.account, need, sequence, piece))
             orders: tuple[Order, ...] = (found,) if found else ()
@@ -164,19 +167,6 @@ class Counter:
         order = latest_standing(orders)
         tell_spending(order.spending)
         return order
-
-    def _check_single(self, text: str) -> None:
-        """Raise BerthError for the name of an order of several pieces: each is an order by itself."""
-        from berth.cli.pieces import whole_named
-
-        whole = whole_named(self, text)
-        if whole is not None:
-            names = ", ".join(str(piece.key) for piece in whole.live)
-            raise BerthError(
-                ExitCode.BAD_REQUEST,
-                f"order {whole.key} has {len(whole.live)} pieces; name one of them: {names}",
-                f"berth show {whole.key}",
-            )
 
     def standing_clock(self, advance: str) -> str:
         """How to move a yard's clock that stands still."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
@@ -69,17 +70,20 @@ def extend(
     with counter(output, profile=profile, need=name.partition("/")[0]) as at:
         at.pay_with(buyer_profile)
         take_proofs(at, proofs)
-        done = extended(at, name, wish, most=most, yes=yes)
+        again = _again(by, until, rule, within, most=most, yes=yes)
+        done = extended(at, name, wish, most=most, yes=yes, again=again)
         if wait and done.extension is not None:
             done = _until_paid(at, done)
         say_extended(at, done)
     return ExitCode.DONE
 
 
-def extended(at: Counter, name: str, wish: Wish, *, most: str | None, yes: bool) -> Extended:
-    """Extend what the order of that name bought, or find that the wish is met. Raises BerthError."""
-    order = at.order(name)
-    check_one(at, order, name)
+def extended(at: Counter, name: str, wish: Wish, *, most: str | None, yes: bool, again: str = "") -> Extended:
+    """Extend what the order of that name bought, or find that the wish is met. Raises BerthError.
+
+    `again` as in `Counter.order`: what is typed for one piece of several.
+    """
+    order = at.order(name, again)
     doubts = (one.spending(str(order.key)) for one in order.extensions if one.in_doubt)
     tell_spending(next(doubts, NOTHING_SPENT))  # what was paid for the order itself is not this verb's
     return _extend(at, order, wish, most=most, yes=yes)
@@ -144,19 +148,14 @@ def _wish(by: str | None, until: str | None, rule: str | None, within: str | Non
         raise BerthError(ExitCode.USAGE, str(problem), "such as --by 7d") from None
 
 
-def check_one(at: Counter, order: Order, name: str, verb: str = "extend") -> None:
-    """Raise BerthError unless the name means one reservation: of an order of several, each goes by itself."""
-    from berth.orders.order import OrderState
-
-    orders = at.journal.orders(at.account, order.key.need)
-    same = [one for one in orders if one.key.sequence == order.key.sequence]
-    names = [str(one.key) for one in same if one.state is OrderState.BOUGHT]
-    if len(names) > 1 and str(order.key) != name:
-        raise BerthError(
-            ExitCode.BAD_REQUEST,
-            f"order {name} is of {len(names)} reservations, and each is extended by itself",
-            f"berth {verb} {names[0]}, and so on: {', '.join(names)}",
-        )
+def _again(
+    by: str | None, until: str | None, rule: str | None, within: str | None, *, most: str | None, yes: bool
+) -> str:
+    """What was typed, for another order's name in the place of `{}`."""
+    typed = {"--by": by, "--until": until, "--rule": rule, "--within": within, "--max": most}
+    words = [word for option, value in typed.items() if value is not None for word in (option, value)]
+    said = shlex.join([*words, *(["--yes"] if yes else [])]).replace("{", "{{").replace("}", "}}")
+    return f"berth extend {{}} {said}"
 
 
 def _extend(at: Counter, order: Order, wish: Wish, *, most: str | None, yes: bool) -> Extended:

@@ -41,7 +41,7 @@ def invoke(
     output = Output(as_json=as_json)
     content = read_body(body, data)
     with counter(output, profile=profile, need=name.partition("/")[0]) as at:
-        order = at.order(name)
+        order = at.order(name, "berth invoke {}")
         step = endpoint_step(at.site(order.offer.region), order)
         if step is None:
             raise BerthError(

@@ -39,6 +39,34 @@ def whole_named(at: Counter, text: str) -> Whole | None:
     return book.whole(key) or made_anew(key, orders)
 
 
+def check_one(at: Counter, text: str, again: str) -> None:
+    """Raise BerthError for the name of an order of several pieces: each is an order by itself.
+
+    They are listed as the journal knows them, bought ones first to be named. `again` as in `Counter.order`.
+    """
+    from berth.orders.order import OrderState
+    from berth.orders.pieces.book import WholeBook
+    from berth.orders.pieces.wording import many, piece_line
+
+    whole = whole_named(at, text)
+    if whole is None:
+        return
+    orders = WholeBook(at.journal).orders(whole)
+    had = [
+        piece
+        for piece in whole.live
+        if piece.number in orders and orders[piece.number].state is OrderState.BOUGHT
+    ]
+    first = str((had or whole.live)[0].key)
+    more = ", and so on for each" if len(had) > 1 else ""
+    said = f"order {whole.key} is of {many(len(whole.live))}, and this is done for one at a time"
+    raise BerthError(
+        ExitCode.BAD_REQUEST,
+        "\n".join([said, *(piece_line(piece, orders.get(piece.number)) for piece in whole.live)]),
+        f"{again.format(first)}{more}" if again else f"name one of them: {first}",
+    )
+
+
 def settled_pieces(at: Counter, whole: Whole, *, wait: bool = False) -> tuple[Whole, dict[int, Order]]:
     """The whole, and the orders of its pieces by number after looking for what became of each.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from berth.cli.desks import Counter, counter, tell_spending
-from berth.cli.extend import check_one, settled_extensions, shop_of
+from berth.cli.extend import settled_extensions, shop_of
 from berth.cli.options import Json, Profile
 from berth.cli.output import Output
 from berth.terms.outcomes import NOTHING_SPENT, BerthError, ExitCode
@@ -47,8 +47,8 @@ def renewal(
     output = Output(as_json=as_json)
     length, ahead = _span("--by", by), _span("--within", within)
     with counter(output, profile=profile, need=name.partition("/")[0]) as at:
-        order = settled_extensions(at, settled(at, at.order(name), wait=False), wait=False)
-        check_one(at, order, name, "renewal")
+        again = " ".join(["berth renewal {}", *(["--by", by] if by else [])])
+        order = settled_extensions(at, settled(at, at.order(name, again), wait=False), wait=False)
         tell_spending(NOTHING_SPENT)  # what was paid before is not this verb's
         until, says = _standing(at, order, ahead)
         if says is not None:

@@ -104,6 +104,15 @@ def _piece_lines(whole: Whole, piece: Piece, order: Order | None) -> list[str]:
     ]
 
 
+def piece_line(piece: Piece, order: Order | None) -> str:
+    """A piece in one line: its name, how it stands, what it is, until when; as the journal knows it."""
+    if order is None:
+        return f"  {piece.key}: missing, nothing paid"
+    offer = order.held
+    ends = f"{order.window.end:%Y-%m-%dT%H:%MZ}"
+    return f"  {piece.key}: {_state(order)}, {offer.count} x {offer.instance_type} until {ends}"
+
+
 def _state(order: Order) -> str:
     seen = _seen(order)
     return f"{order.state}, {seen.state}" if seen and order.state is OrderState.BOUGHT else order.state.value
