@@ -15,6 +15,7 @@ from pathlib import Path
 
 from berth.planner.need_file import read_need
 from berth.terms.outcomes import ExitCode
+from berth.terms.ways import Way
 
 GRACE_S = 60.0
 """After so long without the awaited words the test fails; it waits for words, never for time."""
@@ -104,6 +105,8 @@ def test_it_asks_checks_explains_goes_back_and_writes_the_file(tmp_path: Path) -
             ("Over by the end of which day?", ""),
             ("In which Regions?", "us-east-1, us-west-2"),
             ("In which zones do you have subnets?", "use1-az4"),
+            ("Must all of it be in one zone?", "yes"),
+            ("Which ways must not be used?", "odcr"),
             ("Does the work survive two minutes' notice?", "yes"),
             ("How often does it save what it has done?", "1h"),
             ("In which share of the time", "0.6"),
@@ -120,6 +123,9 @@ def test_it_asks_checks_explains_goes_back_and_writes_the_file(tmp_path: Path) -
     ]  # fmt: skip
     assert (need.goal, need.duration.days, need.duration_at_most.days) == ("longest", 5, 9)
     assert (need.interruptible, str(need.utilisation), need.subnet_zones) == (True, "0.6", ("use1-az4",))
+    assert need.same_zone is True
+    assert Way.ODCR not in need.ways
+    assert len(need.ways) == len(Way) - 1
 
 
 def test_ctrl_c_writes_nothing_and_loses_no_answer(tmp_path: Path) -> None:
@@ -146,7 +152,7 @@ def test_a_file_that_exists_is_left_as_it_is(tmp_path: Path) -> None:
         seat.expect("What will run?")
         seat.type("endpoint")
         seat.expect("What is it called?")
-        for answer in ("", "ml.trn1.32xlarge", "", "", "", "", "", "", "", "", "", "", ""):
+        for answer in ("", "ml.trn1.32xlarge", *[""] * 12):
             seat.type(answer)
         seat.expect("Write it to which file?")
         seat.type("")

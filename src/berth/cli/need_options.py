@@ -25,6 +25,12 @@ Target = Annotated[Text, _text("--target", "What runs: endpoint, training-job ..
 Regions = Annotated[Texts, _text("--region", "Region; may be repeated.")]
 ZoneIds = Annotated[Texts, _text("--zone-id", "Zone id; may be repeated.")]
 SubnetZones = Annotated[Texts, _text("--subnet-zone", "Zone id that has a subnet; may be repeated.")]
+SameZone = Annotated[
+    bool | None,
+    typer.Option("--same-zone/--several-zones", help="Whether all of it must be in one zone."),
+]
+OnlyWays = Annotated[Texts, _text("--only-way", "Way that may be used: capacity-block; may be repeated.")]
+NotWays = Annotated[Texts, _text("--not-way", "Way that must not be used: on-demand; may be repeated.")]
 Start = Annotated[Text, _text("--start", "Fixed start: 2026-12-02T11:30Z.")]
 Earliest = Annotated[Text, _text("--from", "Earliest start: an instant or a day.")]
 Latest = Annotated[Text, _text("--until", "Latest end; a day counts whole.")]

@@ -58,6 +58,12 @@ def _zones(offer: Offer, need: Need, now: datetime) -> str:
     return f"is in {', '.join(strange)}, not in {' or '.join(need.zone_ids)}" if strange else ""
 
 
+def _one_zone(offer: Offer, need: Need, now: datetime) -> str:
+    if not need.same_zone or len(offer.zones) < 2:
+        return ""
+    return f"lies in {' and '.join(offer.zones)}: all of it must be in one zone"
+
+
 def _start(offer: Offer, need: Need, now: datetime) -> str:
     begin = offer.paid_window.start
     if begin - now < PAYMENT_LEAD:
@@ -104,4 +110,4 @@ def _budget(offer: Offer, need: Need, now: datetime) -> str:
     return f"costs {offer.fee}, over the budget of {need.budget}" if offer.fee > need.budget else ""
 
 
-RULES: tuple[Rule, ...] = (_target, _type_and_count, _zones, _start, _end, _length, _gaps, _budget)
+RULES: tuple[Rule, ...] = (_target, _type_and_count, _zones, _one_zone, _start, _end, _length, _gaps, _budget)

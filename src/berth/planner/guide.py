@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from berth.planner.day_words import day_words
 from berth.planner.need import Goal, Need
 from berth.planner.need_file import NeedError, read_need
-from berth.terms.ways import Target
+from berth.terms.ways import Target, Way
 
 Answers = Mapping[str, str]
 """What was typed, by key of the need file, in the order of asking; '' for what was left out."""
@@ -55,6 +55,11 @@ def _by_type(answers: Answers) -> bool:
 
 def _may_move(answers: Answers) -> bool:
     return not answers.get("start")
+
+
+def _several_together(answers: Answers) -> bool:
+    together = answers.get("target") not in {Target.ENDPOINT, Target.STUDIO_APPS}
+    return together and (answers.get("count", "") != "1" or bool(answers.get("count_wanted")))
 
 
 QUESTIONS = (
@@ -139,6 +144,16 @@ QUESTIONS = (
         applies=_on_ec2,
     ),
     Question(
+        "same_zone", "Must all of it be in one zone? Enter: as it is usual.", "yes, or no",
+        "Usual is one zone for several machines that work together: their traffic stays there. With `no` "
+        "more can be combined.",
+        applies=_several_together,
+    ),
+    Question(
+        "not_ways", "Which ways must not be used? With commas; Enter: none.", "on-demand, spot",
+        f"{', '.join(Way)}. What you leave out is neither asked nor combined; every other way is judged.",
+    ),
+    Question(
         "interruptible", "Does the work survive two minutes' notice?", "yes, or no",
         "If so Spot is worth a look: much cheaper, and it may end at any time. Enter: you do not know.",
         applies=_on_ec2,
@@ -158,9 +173,9 @@ QUESTIONS = (
         "Images, models, caches: it is paid and nothing runs. Enter: you do not know.",
     ),
 )  # fmt: skip
-_LISTS = {"type", "regions", "subnet_zones"}
+_LISTS = {"type", "regions", "subnet_zones", "not_ways"}
 _NUMBERS = {"count", "count_wanted", "utilisation"}
-_YES_NO = {"interruptible"}
+_YES_NO = {"interruptible", "same_zone"}
 
 
 def next_question(answers: Answers) -> Question | None:

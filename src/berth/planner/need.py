@@ -19,7 +19,7 @@ from berth.planner.platforms import LINUX
 from berth.planner.readings import Reading
 from berth.terms.instants import iso, parse_instant
 from berth.terms.money import Money
-from berth.terms.ways import Target
+from berth.terms.ways import Target, Way
 from berth.terms.window import Window
 
 NAME_PATTERN = r"[a-z0-9][a-z0-9-]{0,39}"
@@ -122,9 +122,10 @@ class Need:
     usable time in which something will run, from 0 (exclusive) to 1; `startup` the paid time from a
     machine's start until it works.
 
-    Places: `zone_ids` empty means any zone. `subnets` empty means not said; else offers in other zones need a
-    subnet first. Money: `budget` bounds the total of all parts; `rates` are prices of one's own. `account`
-    pins the account.
+    Places: `zone_ids` empty means any zone. `same_zone`: whether all of it must be in one zone (None: where
+    several instances work together). `subnets` empty means not said; else offers in other zones need a subnet
+    first. Money: `budget` bounds the total of all parts; `rates` are prices of one's own. `account` pins the
+    account. `ways` are those by which what is held ahead may be had; empty: any.
 
     `accounts` are those over which several pieces may be spread, filled in their order; empty: the caller's.
 
@@ -172,6 +173,8 @@ class Need:
     beside: tuple[Part, ...] = ()
     accounts: tuple[NeedAccount, ...] = ()
     readings: tuple[Reading, ...] = ()
+    ways: tuple[Way, ...] = ()
+    same_zone: bool | None = None
 
     def __post_init__(self) -> None:
         TypeCount(self.instance_type, self.count, self.count_wanted or self.count)
@@ -228,6 +231,8 @@ class Need:
             accelerators=part.accelerators,
             part_name=part.name,
             reserve=part.reserve,
+            # What is launched beside is had on demand, as it says, whatever the rest may be had by.
+            ways=self.ways if part.reserve else (),
             beside=(),
         )
 
@@ -311,6 +316,8 @@ class Need:
             "beside": [part.to_json() for part in self.beside],
             "accounts": [account.to_json() for account in self.accounts],
             "readings": [reading.to_json() for reading in self.readings],
+            "ways": [way.value for way in self.ways],
+            "same_zone": self.same_zone,
         }
 
     @classmethod
@@ -361,6 +368,8 @@ def _later_members(value: Mapping[str, Any]) -> dict[str, Any]:
         "beside": tuple(Part.from_json(p) for p in value.get("beside", ())),
         "accounts": tuple(NeedAccount.from_json(a) for a in value.get("accounts", ())),
         "readings": tuple(Reading.from_json(r) for r in value.get("readings", ())),
+        "ways": tuple(Way(way) for way in value.get("ways", ())),
+        "same_zone": value.get("same_zone"),
     }
 
 

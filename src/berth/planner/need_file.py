@@ -25,6 +25,7 @@ from berth.planner.need_tables import (
 )
 from berth.planner.need_times import Times, read_time_zone
 from berth.planner.need_types import TYPE_KEYS
+from berth.planner.need_ways import read_same_zone, read_ways
 from berth.planner.own_rates import OwnRates
 from berth.planner.part import Part
 from berth.planner.platforms import LINUX, PLATFORMS
@@ -45,6 +46,9 @@ FLAGS = {
     "regions": "--region",
     "zone_ids": "--zone-id",
     "subnet_zones": "--subnet-zone",
+    "same_zone": "--same-zone",
+    "ways": "--only-way",
+    "not_ways": "--not-way",
     "start": "--start",
     "earliest_start": "--from",
     "latest_end": "--until",
@@ -61,7 +65,7 @@ FLAGS = {
 }
 """Every key of a need file that is no table, and its flag. `instance_type` is the older word for `type`."""
 _NUMBERS = {"count", "count_wanted"}
-_YES_NO = {"interruptible", "retryable"}
+_YES_NO = {"interruptible", "retryable", "same_zone"}
 _TARGETS = tuple(t.value for t in Target)
 _SHORTEST = timedelta(hours=1)
 # The longest term of a Savings Plan; how long each way sells is its own matter.
@@ -160,6 +164,8 @@ class _Both:
             earliest_start=earliest,
             latest_end=times.latest(earliest),
             readings=tuple(times.readings),
+            ways=read_ways(self.at),
+            same_zone=read_same_zone(self.at),
             budget=self._budget(),
             account=(pinned := self._account()),
             accounts=read_accounts(self.file.tables("accounts"), pinned),

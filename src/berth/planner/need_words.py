@@ -11,7 +11,7 @@ from berth.planner.part import Part, TypeCount
 from berth.planner.phrases import instant_text, length, money_text
 from berth.planner.queries import boundary_after
 from berth.terms.durations import spoken
-from berth.terms.ways import Target
+from berth.terms.ways import Target, Way
 
 _DAY = timedelta(days=1)
 _GOALS = {
@@ -31,9 +31,19 @@ def need_text(need: Need) -> str:
             how_long(need),
             *need.regions,
             *([f"zone {' or '.join(need.zone_ids)}"] if need.zone_ids else []),
+            *_tied(need),
             *([f"at most {money_text(need.budget)}"] if need.budget else []),
         )
     )
+
+
+def _tied(need: Need) -> list[str]:
+    """In how many zones, and by which ways, where the need says so."""
+    told = [] if need.same_zone is None else ["one zone" if need.same_zone else "several zones will do"]
+    never = [way for way in Way if need.ways and way not in need.ways]
+    if never and len(never) <= len(need.ways):
+        return [*told, f"not by {' or '.join(never)}"]
+    return [*told, f"by {' or '.join(need.ways)} only"] if never else told
 
 
 def what(part: Part) -> str:

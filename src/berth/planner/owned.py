@@ -238,6 +238,8 @@ def _platform(owned: Owned, need: Need) -> str:
 
 
 def _zone(owned: Owned, need: Need) -> str:
+    if need.same_zone and len(owned.zones) > 1:
+        return f"lies in {' and '.join(owned.zones)}: all of it must be in one zone"
     if not need.zone_ids or any(zone in need.zone_ids for zone in owned.zones):
         return ""
     return f"is in {', '.join(owned.zones) or 'an unknown zone'}, wanted is {' or '.join(need.zone_ids)}"

@@ -29,6 +29,8 @@ ANSWERS = {
     "latest_end": ["20 December"],
     "regions": ["us-east-1", "us-east-1, us-west-2"],
     "subnet_zones": ["use1-az4, use1-az6"],
+    "same_zone": ["yes", "no"],
+    "not_ways": ["odcr", "on-demand, spot"],
     "interruptible": ["yes", "no"],
     "checkpoint_every": ["1h"],
     "utilisation": ["0.6", "1"],
@@ -105,5 +107,5 @@ def test_questions_follow_from_the_answers() -> None:
         answers[asked.key] = typed.get(asked.key, taken(asked, ""))
     assert keys == [
         "target", "name", "type", "count", "count_wanted", "duration", "budget", "time_zone", "start",
-        "regions", "subnet_zones", "interruptible", "utilisation", "startup",
+        "regions", "subnet_zones", "not_ways", "interruptible", "utilisation", "startup",
     ]  # fmt: skip

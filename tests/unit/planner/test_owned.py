@@ -114,9 +114,11 @@ def test_whose_it_is_is_read_from_tags(tags: Any, ours: Any, others: str) -> Non
     assert choice.others == others
 
 
+TWO_ZONES = "lies in use1-az3 and use1-az4: all of it must be in one zone"
 SHORT: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({"count": 2}, {"count": 3}, "3 wanted, 2 reserved"),
     ({"zones": ("use1-az3",)}, {"zone_ids": ("use1-az1",)}, "is in use1-az3, wanted is use1-az1"),
+    ({"zones": ("use1-az3", "use1-az4")}, {"same_zone": True}, TWO_ZONES),
     ({"platform": "SUSE Linux"}, {}, "is for platform SUSE Linux, wanted is Linux/UNIX"),
     ({}, {"duration": 2 * DAY}, "leaves 24 h of the 2 d wanted"),
     ({"start": START + DAY, "end": START + 2 * DAY}, {}, "starts 24 h after the fixed start"),

@@ -6,7 +6,7 @@ import json
 import random
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -14,13 +14,15 @@ import pytest
 
 from berth.planner.choose import make_plan
 from berth.planner.cost import HourlyRate
-from berth.planner.offers import Offer, Query, reclaim_before_end
+from berth.planner.offers import Offer, Query, Segment, reclaim_before_end
 from berth.planner.plan import Plan
 from berth.planner.queries import boundary_after, boundary_before, training_plan_queries
 from berth.planner.wording import plan_text
 from berth.terms.money import Money
 from berth.terms.ways import Target, Way
+from berth.terms.window import Window
 
+TYPE = "ml.trn1.32xlarge"
 Make = Callable[..., Any]
 Rates = tuple[HourlyRate, ...]
 
@@ -109,11 +111,24 @@ def test_an_implausible_rate_is_unknown(
     assert plan.choices[0].cost.break_even is None
 
 
+_BEGIN = datetime(2026, 12, 2, 11, 30, tzinfo=UTC)
+TWO_ZONES = tuple(
+    Segment(
+        Window(_BEGIN + n * timedelta(hours=12), _BEGIN + (n + 1) * timedelta(hours=12)), zone, None, TYPE, 1
+    )
+    for n, zone in enumerate(("use1-az6", "use1-az4"))
+)
 MISFITS: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({}, {"targets": ("training-job",)}, "is for training-job, not for endpoint"),
     ({}, {"count": 2}, "holds 2 x"),
     ({"zone_ids": ("use1-az1",)}, {}, "is in use1-az6, not in use1-az1"),
     ({"zone_ids": ("use1-az1",)}, {"zone": None}, "is in us-east-1f"),
+    (
+        {"same_zone": True},
+        {"segments": TWO_ZONES},
+        "lies in use1-az6 and use1-az4: all of it must be in one zone",
+    ),
+    ({"ways": (Way.SAGEMAKER_ON_DEMAND,)}, {}, "training-plan does not fit the need"),
     ({"duration": timedelta(days=2)}, {}, "ends 24 h before the wanted end"),
     ({"start": None, "duration": timedelta(days=2)}, {}, "lasts 24 h, less than 2 d"),
     ({"budget": Money(Decimal(200))}, {}, "over the budget"),

@@ -17,7 +17,7 @@ from berth.planner.need_file import FLAGS, NeedError, need_from_flags, read_need
 from berth.planner.part import Accelerators, Layer, Level, TypeCount, check_count, layers
 from berth.terms.durations import read_range
 from berth.terms.money import Money
-from berth.terms.ways import Target
+from berth.terms.ways import Target, Way
 
 NOW = datetime(2026, 12, 1, 9, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -48,6 +48,8 @@ checkpoint_every = "1h"
 retryable = false
 utilisation = 0.6
 startup = "20min"
+same_zone = true
+not_ways = ["odcr", "sagemaker-on-demand"]
 [[subnets]]
 zone_id = "use1-az4"
 id = "subnet-0123abcd"
@@ -69,6 +71,8 @@ def test_every_key_comes_through_and_survives_json() -> None:
     assert (need.interruptible, need.retryable, need.utilisation) == (True, False, Decimal("0.6"))
     assert need.subnets == (Subnet("use1-az4", "subnet-0123abcd"), Subnet("use1-az6"))
     assert need.subnet_zones == ("use1-az4", "use1-az6")
+    assert need.same_zone is True
+    assert set(Way) - set(need.ways) == {Way.ODCR, Way.SAGEMAKER_ON_DEMAND}
     assert need.rates is not None
     assert need.rates.edp_percent == Decimal("7.5")
     assert need.rates.savings_rate("ml.p5en.48xlarge") == Money(Decimal("41.2"))
@@ -83,6 +87,7 @@ def test_what_is_not_said_is_not_guessed() -> None:
     assert said == (None,) * 5
     assert (need.startup, need.utilisation, need.rates) == (None, None, None)
     assert (need.subnets, need.beside, need.profile) == ((), (), ())
+    assert (need.ways, need.same_zone) == ((), None)
     assert need.types == (TypeCount("p5.48xlarge", 1, 1),)
 
 
@@ -157,6 +162,11 @@ WRONG = [
     ('type = "p5.48xlarge"\nstartup = "5d"', "takes all of the 4 d: nothing would be left to use"),
     ('type = "p5.48xlarge"\nsubnet_zones = ["us-east-1a"]', "is no zone id; write ids like use1-az6"),
     ('type = "p5.48xlarge"\nsubnet_zones = ["use1-az1"]\n[[subnets]]\nzone_id = "use1-az2"', "leave out one"),
+    ('type = "p5.48xlarge"\nways = ["on demand"]', "need.toml:5: ways: 'on demand' is no way; there are"),
+    ('type = "p5.48xlarge"\nways = []', "names no way, so nothing could be had"),
+    ('type = "p5.48xlarge"\nways = ["spot"]\nnot_ways = ["odcr"]', "ways says already which are allowed"),
+    (f'type = "p5.48xlarge"\nnot_ways = {json.dumps(list(Way))}', "leaves no way at all"),
+    ('type = "p5.48xlarge"\nsame_zone = "yes"', "must be true or false"),
     ('type = "p5.48xlarge"\n[rates]\nedp_percent = 100', "must be over 0 and under 100 per cent"),
     ('type = "p5.48xlarge"\n[rates]', "is empty: write edp_percent"),
     ('type = "p5.48xlarge"\n[rates.savings_plan]\n"p5.48xlarge" = 0', "must be more than zero"),
@@ -227,14 +237,15 @@ def test_each_plain_key_has_its_flag() -> None:
         "latest_end": "20 December", "gap_at_most": "0h", "interruptible": "yes", "checkpoint_every": "1h",
         "retryable": "no", "startup": "20min", "budget": "30000", "account": "111122223333",
         "utilisation": "0.6", "time_zone": "Europe/Berlin", "platform": "Ubuntu Pro",
+        "same_zone": "yes", "not_ways": ["spot", "odcr"],
     }  # fmt: skip
-    assert set(flags) | {"accelerators", "start"} == set(FLAGS)
+    assert set(flags) | {"accelerators", "start", "ways"} == set(FLAGS)
     written = "\n".join(
         f"{key} = {value if key in {'count', 'count_wanted'} else json.dumps(value)}"
         for key, value in flags.items()
-        if key not in {"interruptible", "retryable"}
+        if key not in {"interruptible", "retryable", "same_zone"}
     )
-    text = written + "\ninterruptible = true\nretryable = false\n"
+    text = written + "\ninterruptible = true\nretryable = false\nsame_zone = true\n"
     assert need_from_flags(flags, NOW) == read_need(text, "need.toml", NOW)
 
 
@@ -343,3 +354,13 @@ def test_accelerators_are_a_value_of_their_own() -> None:
     """What the types were derived from stays in the need, with the memory as written."""
     need = read('accelerators = {kind = "H200", count = 16, least_memory_gib = 80.5}')
     assert need.accelerators == Accelerators(("H200",), 16, Decimal("80.5"))
+
+
+def test_the_ways_of_a_need_are_those_of_its_parts_that_are_held() -> None:
+    """What is launched beside is had on demand, whatever the rest may be had by."""
+    parts = (
+        '[[parts]]\nname = "nodes"\ntype = "p5.48xlarge"\n[[parts]]\nname = "eval"\ntype = "p4d.24xlarge"\n'
+    )
+    need = read('ways = ["capacity-block"]\n' + parts + '[[parts]]\nname = "head"\ntype = "c7g.2xlarge"\n')
+    found = {part.name: need.alone(part).ways for part in need.parts}
+    assert found == {"nodes": (Way.CAPACITY_BLOCK,), "eval": (Way.CAPACITY_BLOCK,), "head": ()}

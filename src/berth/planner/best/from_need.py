@@ -63,8 +63,8 @@ class Seen:
     """What was seen for a need: offers with their costs, each once, and hourly rates that name their type.
 
     `ways` may be combined; `limits` bound the ways that are paid by the hour where `quotas` do not;
-    `blocks_owned` counts the instances of blocks that the account owns. `same_zone` None: as the target
-    wants it. `suppose`: what would be if no quota stood in the way of what is paid by the hour.
+    `blocks_owned` counts the instances of blocks that the account owns. `suppose`: what would be if no quota
+    stood in the way of what is paid by the hour.
     `promised`: only what is promised counts for parts that must be held.
     """
 
@@ -73,7 +73,6 @@ class Seen:
     ways: frozenset[Way]
     limits: MeterLimits
     blocks_owned: int = 0
-    same_zone: bool | None = None
     quotas: tuple[HourlyQuota, ...] = ()
     suppose: bool = False
     promised: bool = False
@@ -118,6 +117,8 @@ def _by_the_hour(need: Need, part: NeedPart, kind: TypeCount, seen: Seen) -> boo
     here = {r.region for r in rates if r.way is way and r.region in need.regions}
     peaks = {kind.instance_type: kind.count}
     limits = [_limit(seen, (way, region, kind.instance_type), peaks) for region in here]
+    if part.reserve and not _allows(need, way):
+        return False
     return bool(here) and (seen.suppose or any(most is not None and most >= kind.count for most in limits))
 
 
@@ -178,7 +179,7 @@ def _case(asked: _Asked, beside: Sequence[_Beside], seen: Seen) -> Case:
     )
     known = {one.part.name for one in beside}
     return Case(
-        _wish(asked, beside, supply, same_zone=seen.same_zone),
+        _wish(asked, beside, supply),
         supply,
         {candidate.id: offers[candidate.id][0] for candidate in candidates},
         {name: rate for name, (_, rate) in meters.items()},
@@ -272,6 +273,7 @@ def _meters(
 ) -> dict[str, tuple[Meter, HourlyRate]]:
     """One meter for each way, place and type that has a price; of several components the part's own."""
     need = asked.need
+    held = {asked.wanted.instance_type, *(one.kind.instance_type for one in beside if one.part.reserve)}
     peaks: dict[str, int] = {asked.wanted.instance_type: asked.wanted.count}
     for one in beside:
         peaks[one.kind.instance_type] = peaks.get(one.kind.instance_type, 0) + one.kind.count
@@ -282,6 +284,8 @@ def _meters(
             continue
         if rate.way is not on_demand_of(targets[kind]) and not (rate.way is Way.SPOT and need.interruptible):
             continue
+        if kind in held and not _allows(need, rate.way):
+            continue
         name = f"{rate.way.value}/{rate.zone_id or rate.region}/{kind}"
         limit = _limit(seen, (rate.way, rate.region, kind), peaks)
         meter = Meter(
@@ -289,6 +293,11 @@ def _meters(
         )
         made.setdefault(name, (meter, rate))
     return made
+
+
+def _allows(need: Need, way: Way) -> bool:
+    """Whether what is held ahead may be had by that way."""
+    return not need.ways or way in need.ways
 
 
 def _limit(seen: Seen, key: tuple[Way, str, str], peaks: Mapping[str, int]) -> int | None:
@@ -318,7 +327,7 @@ def _currency(need: Need, fees: Sequence[Money]) -> str:
 
 
 # -- the wish ----------------------------------------------------------------------------------------------
-def _wish(asked: _Asked, beside: Sequence[_Beside], supply: Supply, *, same_zone: bool | None) -> Wish:
+def _wish(asked: _Asked, beside: Sequence[_Beside], supply: Supply) -> Wish:
     """In one Region always; in one zone where several instances work together, or as is said."""
     need, wanted, window, lost = asked.need, asked.wanted, asked.window, asked.lost
     most_gap = _most_gap(need, supply)
@@ -330,7 +339,7 @@ def _wish(asked: _Asked, beside: Sequence[_Beside], supply: Supply, *, same_zone
         (main, *(_head(asked, one, main) for one in beside)),
         currency=_currency(need, [c.fee for c in supply.candidates]),
         budget=need.budget,
-        same_zone=need.target in _IN_ONE_ZONE and wanted.count > 1 if same_zone is None else same_zone,
+        same_zone=_in_one_zone(need, wanted),
         same_region=True,
         zones=frozenset(need.zone_ids or need.subnet_zones) or None,
         regions=frozenset(need.regions) or None,
@@ -341,6 +350,13 @@ def _wish(asked: _Asked, beside: Sequence[_Beside], supply: Supply, *, same_zone
         runs=max(need.duration - lost * _stretches(need, supply), timedelta(hours=1)) if most_gap else None,
         startup=asked.lead if lost else timedelta(0),
     )
+
+
+def _in_one_zone(need: Need, wanted: TypeCount) -> bool:
+    """As the need says; else where several instances work together."""
+    if need.same_zone is not None:
+        return need.same_zone
+    return need.target in _IN_ONE_ZONE and wanted.count > 1
 
 
 def _steps(profile: Sequence[Level], wanted: TypeCount, window: Window) -> tuple[Step, ...]:
@@ -354,7 +370,7 @@ def _steps(profile: Sequence[Level], wanted: TypeCount, window: Window) -> tuple
 
 def _head(asked: _Asked, one: _Beside, main: Part) -> Part:
     """A part beside the planned one, all through the same time; in its zone where both work together."""
-    together = {asked.need.target, one.part.target} <= _IN_ONE_ZONE
+    together = {asked.need.target, one.part.target} <= _IN_ONE_ZONE and asked.need.same_zone is not False
     steps = _steps(one.part.profile, one.kind, asked.window)
     return Part(one.part.name, one.kind.instance_type, steps, beside=main.name if together else None)
 

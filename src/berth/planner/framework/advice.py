@@ -134,7 +134,11 @@ def _is_fixed(case: Case, fits: Set[Way]) -> str | None:
 
 
 def _still_refused(case: Case, fits: Set[Way]) -> str | None:
-    return None if _must_be_promised(case) else "promises it, if on-demand goes on saying no"
+    if _must_be_promised(case):
+        return None
+    if fits & set(_ON_DEMAND):
+        return "promises it, if on-demand goes on saying no"
+    return "promises it, and on-demand is not to be had for this need"
 
 
 def _from_a_date(case: Case, fits: Set[Way]) -> str | None:
@@ -151,6 +155,14 @@ def _from_now(case: Case, fits: Set[Way]) -> str | None:
 
 def _on_the_day(case: Case, fits: Set[Way]) -> str | None:
     return "on the day, without a promise: hold what you get, and have a second type or Region"
+
+
+def _alone_is_left(case: Case, fits: Set[Way]) -> str | None:
+    if fits & {*_ON_DEMAND, *_RESERVED}:
+        return None
+    if Way.ODCR in fits:
+        return "all that is left, and for this type rarely to be had at short notice"
+    return "all that is left, and it may end at two minutes' notice: is it for what survives that?"
 
 
 def _may_run_beside(case: Case, fits: Set[Way]) -> str | None:
@@ -212,6 +224,9 @@ QUESTIONS: tuple[Question, ...] = (
         (Way.ODCR,), ODCRS, _from_now,
     ),
     Question("on-demand-on-the-day", "Is nothing else left?", _ON_DEMAND, EC2, _on_the_day),
+    Question(
+        "all-that-is-left", "Does the need allow nothing else?", (Way.ODCR, Way.SPOT), EC2, _alone_is_left
+    ),
     Question("spot-beside", "May a part of it be interrupted?", (Way.SPOT,), ARTICLE, _may_run_beside),
     Question("other-regions-next", "Are there other Regions?", (), ARTICLE, _elsewhere),
     Question("quieter-hours-are-your-own", "Are there quieter hours?", (), PRACTICE, _at_other_hours),

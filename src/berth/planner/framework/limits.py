@@ -7,7 +7,7 @@ from datetime import timedelta
 from berth.facts.instance_types import InstanceType
 from berth.planner import ladder
 from berth.planner.framework.case import Case, Rule
-from berth.planner.framework.reason import BLOCKS, EC2, MODEL, ODCRS, PLANS, ULTRASERVERS, Reason
+from berth.planner.framework.reason import BLOCKS, EC2, MODEL, NEED, ODCRS, PLANS, ULTRASERVERS, Reason
 from berth.planner.platforms import BLOCK_PLATFORMS
 from berth.terms.durations import spoken
 from berth.terms.ways import Target, Way
@@ -18,6 +18,7 @@ ODCR_COUNT_MAX = 1000
 BLOCK_INSTANCES_MAX = 256
 LONGEST = timedelta(days=182)
 SEVERAL_BLOCKS = "64-instances-a-block"
+LEFT_OUT = "left-out-by-the-need"
 BOOKABLE_AHEAD = timedelta(weeks=8)
 
 EC2_WAYS = (Way.CAPACITY_BLOCK, Way.ON_DEMAND, Way.SPOT, Way.ODCR)
@@ -40,6 +41,12 @@ def _manager(way: Way, case: Case) -> Reason | None:
             "who-manages-the-machines", True, "SageMaker only, gives no instances of your own", PLANS
         )
     return None
+
+
+def _is_allowed(way: Way, case: Case) -> Reason | None:
+    if not case.need.ways or way in case.need.ways:
+        return None
+    return Reason(LEFT_OUT, True, "the need does not allow it", NEED)
 
 
 def _type_sold(way: Way, case: Case) -> Reason | None:
@@ -146,5 +153,6 @@ def days(span: timedelta) -> str:
 
 
 LIMITS: tuple[Rule, ...] = (
-    _manager, _type_sold, _count_sold, _blocks_in_all, _duration_sold, _platform_sold, _not_too_far,
+    _manager, _is_allowed, _type_sold, _count_sold, _blocks_in_all, _duration_sold, _platform_sold,
+    _not_too_far,
 )  # fmt: skip

@@ -13,6 +13,7 @@ ODCRS = "EC2 guide, On-Demand Capacity Reservations, read 2026-11"
 ULTRASERVERS = "EC2 and SageMaker guides, UltraServers, read 2026-11"
 ARTICLE = "AWS Machine Learning Blog on short-term GPU capacity, 2026-05"
 PRACTICE = "field practice, collected 2026-11"
+NEED = "the need itself, read with this plan"
 MODEL = "botocore model of SageMaker 2017-07-24"
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from berth.planner.best.combination import Combination
+from berth.planner.best.combination import Combination, Piece
 from berth.planner.best.combine import combine
 from berth.planner.best.from_need import Seen, cases_of
 from berth.planner.best.wording import combination_lines
@@ -135,9 +135,43 @@ def test_several_instances_that_work_together_stay_in_one_zone() -> None:
     best = made(a_need(), seen(BLOCKS[0], far, BLOCKS[2])).best
     assert best is not None
     assert len({p.zone_id for p in best.pieces if p.promised}) == 1
-    spread = made(a_need(), seen(BLOCKS[0], far, BLOCKS[2], same_zone=False)).best
+    spread = made(a_need(same_zone=False), seen(BLOCKS[0], far, BLOCKS[2])).best
     assert spread is not None
     assert spread.total < best.total
+
+
+def test_the_need_says_whether_one_zone_is_a_must() -> None:
+    """One instance may move from zone to zone between two blocks, unless the need wants one zone."""
+    wanted = a_need(count=1, profile=(), target=Target.INSTANCES)
+    offers = (a_block(0, 1, 1, "1440.00"), a_block(1, 2, 1, "2880.00", zone="use2-az2"))
+    free = made(wanted, seen(*offers, limits={OD: 1})).best
+    assert free is not None
+    assert {p.zone_id for p in free.pieces if p.promised} == {"use2-az1", "use2-az2"}
+    tied = made(replace(wanted, same_zone=True), seen(*offers, limits={OD: 1})).best
+    assert tied is not None
+    assert len({p.zone_id for p in tied.pieces if p.promised}) == 1
+    assert tied.total > free.total
+
+
+def test_a_way_that_the_need_leaves_out_is_no_piece() -> None:
+    """Between two blocks on-demand fills the half hour; left out, only blocks are held, beside a head."""
+    assert any(p.way is Way.ON_DEMAND for p in _pieces(a_need()))
+    tied = _pieces(a_need(ways=(Way.CAPACITY_BLOCK,)))
+    assert {p.way for p in tied} == {Way.CAPACITY_BLOCK}
+    head = Part("head", (TypeCount("m7i.4xlarge", 1, 1),), Target.INSTANCES, reserve=False)
+    beside = _pieces(a_need(ways=(Way.CAPACITY_BLOCK,), beside=(head,)))
+    assert {(p.instance_type, p.way) for p in beside} == {
+        (TYPE, Way.CAPACITY_BLOCK), ("m7i.4xlarge", Way.ON_DEMAND),
+    }  # fmt: skip
+
+
+def _pieces(need: Need) -> tuple[Piece, ...]:
+    hourly = Money(Decimal("1.00"))
+    rate = HourlyRate(Way.ON_DEMAND, "us-east-2", "on-demand", hourly, instance_type="m7i.4xlarge")
+    what = seen(*BLOCKS, limits={OD: 8, (Way.ON_DEMAND, "us-east-2", "m7i.4xlarge"): 5})
+    best = made(need, replace(what, rates=(*what.rates, rate))).best
+    assert best is not None
+    return best.pieces
 
 
 def test_a_profile_is_covered_level_by_level() -> None:
@@ -148,7 +182,7 @@ def test_a_profile_is_covered_level_by_level() -> None:
         a_block(2, 1, 2, "3000.00", zone="use2-az2"),
         a_block(0, 3, 4, "18000.00"),
     )
-    best = made(need, seen(*offers, limits={}, same_zone=False)).best
+    best = made(replace(need, same_zone=False), seen(*offers, limits={})).best
     assert best is not None
     assert best.total == Money(Decimal("12000.00"))
 
