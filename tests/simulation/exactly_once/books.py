@@ -9,7 +9,9 @@ from datetime import datetime
 from berth.orders.extensions.extension import ExtensionState
 from berth.orders.journal import Journal
 from berth.orders.names import ORDER_TAG
-from berth.orders.order import Order, OrderState
+from berth.orders.order import Order, OrderKey, OrderState
+from berth.orders.pieces.book import WholeBook
+from berth.orders.pieces.whole import Whole, WholeState
 
 from .yard_half import YardHalf
 
@@ -27,6 +29,21 @@ class Sale:
     status: str
     fee_micros: int
     billed_micros: int
+
+
+@dataclass(frozen=True, slots=True)
+class SoldExtension:
+    """An extension that the service sold: its own name, what it extends, its state, fee and window, and when
+    it was bought (microseconds)."""
+
+    arn: str
+    parent: str
+    status: str
+    offering_id: str
+    fee_micros: int
+    start_us: int
+    end_us: int
+    created_us: int
 
 
 _SALES = """
@@ -49,6 +66,15 @@ def sales(yard: YardHalf) -> tuple[Sale, ...]:
     )
 
 
+def sold_extensions(yard: YardHalf) -> tuple[SoldExtension, ...]:
+    """Every extension ever sold, failed ones too, oldest first."""
+    sql = (
+        "SELECT arn, parent_arn, status, offering_id, fee_micros, start_us, end_us, created_us"
+        " FROM extensions ORDER BY number"
+    )
+    return tuple(SoldExtension(*row) for row in yard.rows(sql))
+
+
 def never_known(order: Order, now: datetime) -> bool:
     """Whether the order's window is over, so that not seeing its reservation proves nothing."""
     return order.state is OrderState.UNKNOWN and now >= order.offer.paid_window.end
@@ -63,11 +89,14 @@ def check_settled(yard: YardHalf, journals: Sequence[Journal], account: str, now
     """
     sold = sales(yard)
     books = [journal.orders(account) for journal in journals]
+    wholes = [whole for journal in journals for whole in WholeBook(journal).wholes(account)]
     breaches = [
         *_unsettled(books, sold, now),
         *_twice(sold, len(journals)),
         *_lost(sold, books),
         *_sums(sold, books),
+        *_extensions(sold_extensions(yard), books),
+        *_wholes(wholes, books, now),
     ]
     if breaches:
         raise Breach("; ".join(breaches))
@@ -86,9 +115,48 @@ def _unsettled(books: Sequence[Sequence[Order]], sold: Sequence[Sale], now: date
                 yield f"an extension of order {order.key} has not settled"
 
 
-def _extensions_micros(order: Order) -> int:
-    """What the order's extensions cost; AWS bills them to what they extend."""
-    return sum(one.fee.micros for one in order.extensions if one.state is ExtensionState.BOUGHT)
+def _extensions(sold: Sequence[SoldExtension], books: Sequence[Sequence[Order]]) -> Iterator[str]:
+    """Extensions that are in no journal, or that nobody sold, or not at that price."""
+    ours = _extensions_of(books)
+    theirs = {(_name(one.parent), one.offering_id): one for one in sold if one.status not in DEAD}
+    for (name, offering), one in theirs.items():
+        if (name, offering) not in ours:
+            yield f"extension {one.arn} ({one.status}) is in no journal"
+        elif ours[name, offering] != one.fee_micros:
+            yield f"extension {one.arn} costs {one.fee_micros}, the journal says {ours[name, offering]}"
+    for name, offering in ours.keys() - theirs.keys():
+        yield f"a journal says that {name} was extended by {offering}, which nobody was sold"
+
+
+def _extensions_of(books: Sequence[Sequence[Order]]) -> dict[tuple[str | None, str], int]:
+    """What is bought, by reservation and offering, with its fee: two journals may know the same one."""
+    return {
+        (_name(order.reservation_arn), one.offering_id): one.fee.micros
+        for orders in books
+        for order in orders
+        if order.state is OrderState.BOUGHT
+        for one in order.extensions
+        if one.state is ExtensionState.BOUGHT
+    }
+
+
+def _wholes(wholes: Sequence[Whole], books: Sequence[Sequence[Order]], now: datetime) -> Iterator[str]:
+    """Wholes that somebody seems to be buying still, or that are told to be bought and are not."""
+    states: dict[OrderKey, set[OrderState]] = {}
+    unknown: set[OrderKey] = set()
+    for order in (order for orders in books for order in orders):
+        states.setdefault(order.key, set()).add(order.state)
+        unknown |= {order.key} if never_known(order, now) else set()
+    for whole in wholes:
+        if whole.state is WholeState.BUYING and not unknown & {one.key for one in whole.live}:
+            yield f"order {whole.key} has not settled: {whole.state}"
+        missing = [one.key for one in whole.live if not _HELD & states.get(one.key, set())]
+        if whole.state is WholeState.BOUGHT and missing:
+            yield f"order {whole.key} is bought, and {missing[0]} is not"
+
+
+_HELD = frozenset({OrderState.BOUGHT, OrderState.FAILED})
+"""What a piece of a whole that was bought may be: AWS may fail one afterwards."""
 
 
 def _name(arn: str | None) -> str | None:
@@ -130,11 +198,13 @@ def _lost(sold: Sequence[Sale], books: Sequence[Sequence[Order]]) -> Iterator[st
 def _sums(sold: Sequence[Sale], books: Sequence[Sequence[Order]]) -> Iterator[str]:
     twice = _bought_twice(sold)
     bought = {
-        _name(order.reservation_arn): order.attempt.fee.micros + _extensions_micros(order)
+        _name(order.reservation_arn): order.attempt.fee.micros
         for orders in books
         for order in orders
         if order.state is OrderState.BOUGHT and order.key.mark not in twice
     }
-    ours, theirs = sum(bought.values()), sum(sale.billed_micros for sale in sold if sale.mark not in twice)
+    longer = sum(fee for (name, _), fee in _extensions_of(books).items() if name in bought)
+    ours = sum(bought.values()) + longer
+    theirs = sum(sale.billed_micros for sale in sold if sale.mark not in twice)
     if ours != theirs:
         yield f"the journals say {ours} micros were paid, the ledger {theirs}"

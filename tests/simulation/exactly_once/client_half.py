@@ -151,6 +151,6 @@ class Process:
         return Ended(error.exit_code, f"{self.said()}{lines}\n", spent)
 
     def _in_doubt(self, need: str) -> Spending:
-        orders = self.journal.orders(self.counter.account, need)
+        orders = self.journal.orders(self.counter.account, need.partition("/")[0])
         doubts = (order.spending for order in orders if order.spending.spent is Spent.NOT_KNOWN)
         return next(doubts, NOTHING_SPENT)

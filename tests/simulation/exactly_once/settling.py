@@ -8,6 +8,8 @@ nothing, and "not known" is the right end for as long as nobody can see it. What
 from __future__ import annotations
 
 from berth.orders.order import IN_DOUBT, OrderState
+from berth.orders.pieces.book import WholeBook
+from berth.orders.pieces.whole import WholeState
 from berth.terms.outcomes import ExitCode
 
 from .books import Breach, never_known
@@ -29,10 +31,17 @@ def settle(world: World, need: str, machine: Machine | None = None, verb: Verb =
     ended = Ended(None, "")
     for _ in range(ROUNDS):
         ended = world.run(verb, need, machine=machine)
-        if ended.code in _ENDS or stays_unknown(world, need, machine):
+        ends = ended.code in _ENDS and not _is_being_bought(world, need, machine)
+        if ends or stays_unknown(world, need, machine):
             return ended
         world.advance(minutes=3)
     raise Breach(f"{need} does not settle: {ended.code}: {ended.said}")
+
+
+def _is_being_bought(world: World, need: str, machine: Machine | None) -> bool:
+    """Whether a process of another machine counts as buying several pieces still: for ten minutes."""
+    wholes = WholeBook(world.journal(machine or world.machines[0])).wholes(world.account, need)
+    return any(whole.state is WholeState.BUYING for whole in wholes)
 
 
 def bought(world: World, need: str, machine: Machine | None = None) -> bool:

@@ -22,6 +22,7 @@ class Trouble(StrEnum):
     ERROR_AFTER = "error-after-commit"  # done, then 500
     THROTTLE = "throttle"  # refused, nothing done
     GARBLED = "malformed-body"  # done; the answer ends in the middle
+    DEARER = "dearer"  # the service's prices rise between two effects
 
 
 WIRE = frozenset(
@@ -44,6 +45,7 @@ WEIGHTS: Mapping[Trouble, int] = {
     Trouble.THROTTLE: 6,
     Trouble.GARBLED: 5,
 }
+WITH_PRICES: Mapping[Trouble, int] = {**WEIGHTS, Trouble.DEARER: 6}
 
 
 @dataclass(slots=True)
@@ -54,10 +56,10 @@ class Script:
     waiting: list[Trouble] = field(default_factory=list)
 
     @classmethod
-    def drawn(cls, chance: random.Random, effects: int) -> Script:
+    def drawn(cls, chance: random.Random, effects: int, weights: Mapping[Trouble, int] = WEIGHTS) -> Script:
         """None to three troubles within the first `effects` effects."""
         number = chance.choice((0, 1, 1, 1, 2, 3))
-        kinds = chance.choices(tuple(WEIGHTS), tuple(WEIGHTS.values()), k=number)
+        kinds = chance.choices(tuple(weights), tuple(weights.values()), k=number)
         return cls({chance.randint(1, effects): kind for kind in kinds})
 
     def take_reply(self) -> Trouble | None:

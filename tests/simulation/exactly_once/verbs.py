@@ -14,11 +14,11 @@ from berth.cli.buy_pieces import Asked, buy_pieces, say_pieces
 from berth.cli.clean import clean_order
 from berth.cli.deploy import bought, deploy_order, what_to_deploy
 from berth.cli.desks import Counter
-from berth.cli.extend import _extend as extend_order
-from berth.cli.extend import _say as say_extended
+from berth.cli.extend import extended, say_extended, settled_extensions
 from berth.cli.launch import launch_order, say_launched, what_to_launch
 from berth.cli.pieces import show_whole, whole_named
 from berth.cli.show import _show_one, settled
+from berth.orders.extensions.wish import Wish as Longer
 from berth.orders.extensions.wish import read_wish
 from berth.planner.best.combination import Combination, Mix, Piece
 from berth.planner.cost import cost_of
@@ -158,7 +158,8 @@ def show(at: Counter, need: str) -> int:
     whole = whole_named(at, need)
     if whole is not None:
         return show_whole(at, whole, wait=False, history=True)
-    return _show_one(at, settled(at, at.order(need), wait=False), history=True)
+    order = settled_extensions(at, settled(at, at.order(need), wait=False), wait=False)
+    return _show_one(at, order, history=True)
 
 
 def deploy(at: Counter, need: str) -> int:
@@ -175,11 +176,18 @@ def launch(at: Counter, need: str) -> int:
     return ExitCode.DONE
 
 
-def extend(at: Counter, need: str) -> int:
-    """`berth extend NEED --by 1d --yes --max ...`."""
-    wish = read_wish("1d", None, None, None)
-    say_extended(at, extend_order(at, at.order(need), wish, most=str(CAP.amount), yes=True))
-    return ExitCode.DONE
+def extending(longer: Longer) -> Verb:
+    """`berth extend NAME --yes --max ...` as far as `longer` says."""
+
+    def extend(at: Counter, need: str) -> int:
+        say_extended(at, extended(at, need, longer, most=str(CAP.amount), yes=True))
+        return ExitCode.DONE
+
+    return extend
+
+
+extend = extending(read_wish("1d", None, None, None))
+"""`berth extend NAME --by 1d --yes --max ...`."""
 
 
 def clean(at: Counter, need: str) -> int:

@@ -24,10 +24,11 @@ from .yard_half import YardHalf
 LATEST = timedelta(seconds=55)
 """How long after it was sent a service may still do what the client has given up. The six-minute rule rests
 on it: a minute for this, five until the write shows."""
-UNDEFENDED = frozenset({"PurchaseCapacityBlock", "PurchaseCapacityBlockExtension"})
-"""Paid calls that AWS cannot tell from a second wish: a request that the network delivers twice buys twice,
-and nothing that a client does can help. The simulation delivers them once."""
-PAID = UNDEFENDED | {"CreateTrainingPlan", "ExtendTrainingPlan"}
+UNDEFENDED = frozenset({"PurchaseCapacityBlock"})
+"""The paid call that AWS cannot tell from a second wish: a request that the network delivers twice buys
+twice, and nothing that a client does can help. The simulation delivers it once. Of extensions AWS sells one
+unpaid at a time, so the second copy is refused, and it is the refusal that the client hears."""
+PAID = UNDEFENDED | {"CreateTrainingPlan", "ExtendTrainingPlan", "PurchaseCapacityBlockExtension"}
 
 
 @dataclass(frozen=True, slots=True)

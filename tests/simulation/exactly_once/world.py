@@ -18,12 +18,14 @@ from berth.orders.journal import Journal, open_journal
 from berth.terms.ids import SeededIds
 from berth.terms.instants import iso
 from berth.terms.outcomes import Spent
+from berth.yard.faults import FaultKind
 from berth.yard.wire.http import Request
 
 from .books import Breach, check_settled, sales
 from .botocore_half import ACTING, HERE, simulated_botocore
 from .client_half import Ended, Machine, Process, Verb
 from .effects import Effects, Killed
+from .endings import check_ending, standing
 from .moments import MachineClock, TrueTime
 from .troubles import WIRE, Script, Trouble
 from .wire import Wire
@@ -153,6 +155,7 @@ class World:
         """Run it; check what can be checked of any end. Raises Breach."""
         name = getattr(verb, "__name__", "verb")
         self.trace.append(f"{process.name} begins {name} {need} at {iso(self.time.now)}")
+        before = standing(self, process, need)
         try:
             ended = process.run(verb, need)
         except Killed:
@@ -161,6 +164,7 @@ class World:
         self.trace.append(f"{process.name} ends {code}: {ended.money.line() if ended.code else 'done'}")
         self._check_secrets(ended.said)
         self._check_money(process, ended, need)
+        check_ending(self, process, ended, need, before)
         return ended
 
     def kept(self) -> Prepared:
@@ -198,6 +202,8 @@ class World:
             if effect.startswith("wire "):
                 lost = {"before": Trouble.LOST_BEFORE, "done": Trouble.LOST_REPLY}
                 script.waiting[:0] = filter(None, [lost.get(effect.rpartition(":")[2])])
+        elif trouble is Trouble.DEARER:
+            self.yard.arm(FaultKind.PRICE_CHANGE, "*", None, "1.15")
         else:
             self.time.advance(timedelta(days=1) if trouble is Trouble.ASLEEP else timedelta(minutes=7))
 
@@ -228,7 +234,10 @@ class World:
                 sent = request.body.decode()
                 if order.attempt.intent_id in sent and order.attempt.offering_id in sent:
                     return
-                if any(one.in_doubt and one.offering_id in sent for one in order.extensions):
+                doubts = [one for one in order.extensions if one.in_doubt]
+                if len(doubts) > 1:
+                    raise Breach(f"two extensions of order {order.key} are being bought at once")
+                if doubts and doubts[0].offering_id in sent:
                     return  # an extension carries no tag
         raise Breach(f"{operation} was sent without a committed intent")
 

@@ -264,7 +264,7 @@ def _pay_and_record(desk: Desk, shop: ExtensionShop, client: Any, call: Call) ->
 def _no_answer(desk: Desk, shop: ExtensionShop, order: Order, one: Extension, refusal: Refusal) -> Extended:
     book, now = ExtensionBook(desk.journal), desk.clock.now()
     certain = not refusal.may_have_happened and refusal.kind is not Kind.UNCLASSIFIED
-    if certain:
+    if certain and refusal.code not in shop.taken:
         one = kept(
             desk,
             lambda: book.settle(order.key, one, ExtensionState.REFUSED, now=now, detail=str(refusal)),

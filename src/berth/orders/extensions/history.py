@@ -6,14 +6,15 @@ and that it begins where the reservation ended: two extensions cannot both do th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from berth.orders.extensions.extension import Extension
+from berth.orders.extensions.extension import Extension, ExtensionState
 from berth.terms.money import Money
 
+_NOTHING = frozenset({ExtensionState.REFUSED, ExtensionState.FAILED})
 CLOCKS_DIFFER = timedelta(minutes=1)
 """How much later than AWS's clock ours may be."""
 
@@ -81,6 +82,14 @@ class History:
             for one in self.live
         )
 
+    def unknown_to(self, extensions: Iterable[Extension]) -> tuple[Past, ...]:
+        """Those that are bought, as far as anybody knows, and that are none of `extensions`.
+
+        One of these that is thought to have come to nothing, and is shown all the same, was bought.
+        """
+        known = {one.offering_id for one in extensions if one.state not in _NOTHING}
+        return tuple(past for past in self.live if past.offering_id is None or past.offering_id not in known)
+
     def of(self, extension: Extension) -> Past | None:
         """What the intent bought: the same offering id, or the same window where AWS shows no id.
 
@@ -94,6 +103,13 @@ class History:
             if one.payment is Payment.FAILED and _is_of(one, extension) and not _older(one, extension)
         ]
         return next(iter([*ours, *failed]), None)
+
+    def displaces(self, extension: Extension) -> bool:
+        """Whether another one that was bought begins where the intent's would: then the intent's was not."""
+        return any(
+            one.offering_id not in {None, extension.offering_id} and one.start == extension.window.start
+            for one in self.live
+        )
 
 
 def _older(one: Past, extension: Extension) -> bool:

@@ -38,10 +38,8 @@ def settle_all(desk: Desk, order: Order, history: History, began: datetime) -> t
 def adopt_unknown(desk: Desk, order: Order, history: History) -> None:
     """Write extensions into the journal that AWS shows and it does not know: bought by somebody else, or
     before the journal was lost. Those of which AWS shows too little are left out."""
-    nothing = {ExtensionState.REFUSED, ExtensionState.FAILED}  # shown all the same: then it was bought
-    known = {one.offering_id for one in order.extensions if one.state not in nothing}
-    for past in history.live:
-        if past.offering_id is None or past.offering_id in known or past.fee is None:
+    for past in history.unknown_to(order.extensions):
+        if past.offering_id is None or past.fee is None:
             continue
         if past.start is None or past.end is None or past.start >= past.end:
             continue
@@ -133,6 +131,15 @@ def _unseen(desk: Desk, order: Order, one: Extension, history: History, began: d
     if is_held(desk, one):
         return one
     book, now = ExtensionBook(desk.journal), desk.clock.now()
+    if history.displaces(one):
+        return kept(
+            desk,
+            lambda: book.settle(
+                order.key, one, ExtensionState.REFUSED, now=now,
+                detail="in AWS's history another extension begins there",
+            ),
+            replace(one, state=ExtensionState.REFUSED),
+        )  # fmt: skip
     # AWS may forget the history of what is long over: not seeing it then proves nothing.
     look = Look(began, now, history.complete and now < one.window.start, found=False)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Protocol
@@ -55,6 +55,12 @@ class ExtensionShop(Protocol):
         """Codes of the paid call that mean: not on sale any more, nothing was done."""
         ...
 
+    @property
+    def taken(self) -> frozenset[str]:
+        """Codes of the paid call with which AWS refuses an extension beside one that is being paid: that may
+        be the very one of this call, which the network delivered twice."""
+        ...
+
     def search(self, length: timedelta, now: datetime) -> tuple[ExtensionOffer, ...] | Refusal:
         """The offers to extend by `length`, or why there is no answer."""
         ...
@@ -88,6 +94,7 @@ class BlockExtensions:
     gone: frozenset[str] = frozenset(
         {"InvalidCapacityBlockOfferingIdExpired", "InvalidCapacityBlockOfferingIdNotFound"}
     )
+    taken: frozenset[str] = frozenset({"InvalidCapacityReservationState"})
 
     def search(self, length: timedelta, now: datetime) -> tuple[ExtensionOffer, ...] | Refusal:
         """DescribeCapacityBlockExtensionOfferings, every page."""
@@ -100,26 +107,8 @@ class BlockExtensions:
         return _offers(found, now, _BLOCK)
 
     def history(self) -> History:
-        """DescribeCapacityBlockExtensionHistory, every page, and what is this block's of it.
-
-        Without the list of ids, which must not come with a page size, and without a filter: an empty answer
-        to either would have to be believed.
-        """
-        found, stopped = pages(
-            self.reads.describe_capacity_block_extension_history, "CapacityBlockExtensions",
-            MaxResults=MOST_BLOCK_PAGE,
-        )  # fmt: skip
-        of_block = [
-            one
-            for one in found
-            if isinstance(one, Mapping)
-            and text(one.get("CapacityReservationId")) in {None, self.reservation_id}
-        ]
-        entries = tuple(
-            _past(one, _BLOCK, _word(one.get("CapacityBlockExtensionStatus"))) for one in of_block
-        )
-        trouble = f"DescribeCapacityBlockExtensionHistory: {stopped}" if stopped else ""
-        return History(entries, stopped is None, trouble)
+        """DescribeCapacityBlockExtensionHistory, every page, and what is this block's of it."""
+        return block_histories(self.reads, [self.reservation_id])[self.reservation_id]
 
     def request(self, extension: Extension) -> dict[str, Any]:
         """PurchaseCapacityBlockExtension: it takes no token and no tags."""
@@ -141,6 +130,31 @@ class BlockExtensions:
         )
 
 
+def block_histories(reads: Any, reservation_ids: Collection[str]) -> dict[str, History]:
+    """The history of each block, from one reading of DescribeCapacityBlockExtensionHistory, every page.
+
+    Without the list of ids, which must not come with a page size, and without a filter: an empty answer to
+    either would have to be believed. An entry that names no block is the one block's that is asked about;
+    where there are several, nobody knows whose it is, and no history is complete.
+    """
+    found, stopped = pages(
+        reads.describe_capacity_block_extension_history, "CapacityBlockExtensions", MaxResults=MOST_BLOCK_PAGE
+    )
+    rows = [one for one in found if isinstance(one, Mapping)]
+    trouble = f"DescribeCapacityBlockExtensionHistory: {stopped}" if stopped else ""
+    alone = len(reservation_ids) == 1
+    if not alone and any(text(one.get("CapacityReservationId")) is None for one in rows):
+        trouble = trouble or "DescribeCapacityBlockExtensionHistory: an entry names no block"
+
+    def of(block: str) -> History:
+        named = {block, None} if alone else {block}
+        own = (one for one in rows if text(one.get("CapacityReservationId")) in named)
+        entries = (_past(one, _BLOCK, _word(one.get("CapacityBlockExtensionStatus"))) for one in own)
+        return History(tuple(entries), not trouble, trouble)
+
+    return {block: of(block) for block in reservation_ids}
+
+
 @dataclass(frozen=True, slots=True)
 class PlanExtensions:
     """Extending the training plan `arn`; `reads` is a SageMaker client that cannot pay."""
@@ -151,6 +165,7 @@ class PlanExtensions:
     service: str = "sagemaker"
     pays: str = "extend_training_plan"
     gone: frozenset[str] = frozenset({"ResourceNotFound"})
+    taken: frozenset[str] = frozenset({"ValidationException"})
 
     def search(self, length: timedelta, now: datetime) -> tuple[ExtensionOffer, ...] | Refusal:
         """SearchTrainingPlanOfferings with the plan's ARN; it has no pages."""
