@@ -22,6 +22,7 @@ class FakeExtensions:
 
     paid: str
     gone: str
+    taken: str
 
     @property
     def shop(self) -> ExtensionShop:
@@ -87,7 +88,7 @@ class FakeExtensions:
         FakeAws._fail_before(_Codes(self.gone, self.paid), fault)  # type: ignore[arg-type]
         hours, fee, end, _ = offering_id.split("|")
         if any(self.word(row) == "pending" for row in self.rows):
-            raise client_error("InvalidCapacityReservationState", operation=self.paid)
+            raise client_error(self.taken, operation=self.paid)
         if float(end) != self.end.timestamp():
             raise client_error(self.gone, operation=self.paid)
         row = {
@@ -97,6 +98,8 @@ class FakeExtensions:
         self.rows.append(row)
         FakeAws._fail_after(fault)
         self.effects(f"{self.paid}:after")
+        if fault == "twice":
+            return self._buy(offering_id)
         return {} if fault == "no ARN" else row
 
     def _history(self, request: Mapping[str, Any]) -> tuple[list[dict[str, Any]], str | None]:
@@ -120,6 +123,7 @@ class FakeBlockExtensions(FakeExtensions):
     """Of a Capacity Block, as an EC2 client shows it."""
 
     paid, gone = "PurchaseCapacityBlockExtension", "InvalidCapacityBlockOfferingIdExpired"
+    taken = "InvalidCapacityReservationState"
     block = BLOCK
 
     @property
@@ -178,7 +182,7 @@ class FakeBlockExtensions(FakeExtensions):
 class FakePlanExtensions(FakeExtensions):
     """Of a training plan, as a SageMaker client shows it."""
 
-    paid, gone = "ExtendTrainingPlan", "ResourceNotFound"
+    paid, gone, taken = "ExtendTrainingPlan", "ResourceNotFound", "ValidationException"
     arn = f"arn:aws:sagemaker:us-east-1:{ACCOUNT}:training-plan/eval"
 
     @property

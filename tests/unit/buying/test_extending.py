@@ -23,7 +23,7 @@ from berth.orders.seen import SeenReservation
 from berth.orders.spending import Cap, Per, Rules
 from berth.orders.spending_gate import OPEN, Gate
 from berth.terms.money import Money
-from berth.terms.outcomes import BerthError, ExitCode
+from berth.terms.outcomes import BerthError, ExitCode, Spent
 from berth.terms.window import Window
 
 from .conftest import SELLERS, World
@@ -192,6 +192,43 @@ def test_a_lost_answer_is_found_in_the_history(longer: Longer) -> None:
     assert refusal(lambda: longer.extend(further)).exit_code is ExitCode.OUTCOME_UNKNOWN
     longer.world.clock.advance(minutes=3)
     assert longer.extend(further).how is How.FOUND
+
+
+def test_the_refusal_of_a_second_copy_is_no_refusal_of_the_call(longer: Longer) -> None:
+    """The network delivers the call twice, and the answer is the refusal of the second copy."""
+    longer.aws.fault = "twice"
+    assert longer.extend().how is How.BOUGHT
+    longer.books_equal_ledger()
+
+
+def test_the_refusal_of_a_second_copy_is_looked_at_while_writes_show_late(longer: Longer) -> None:
+    """Until the history shows the first copy's nothing is known, and nothing is bought beside it."""
+    longer.aws.fault, longer.aws.lag = "twice", timedelta(minutes=3)
+    ended = refusal(longer.extend)
+    assert (ended.exit_code, ended.spent.spent) == (ExitCode.OUTCOME_UNKNOWN, Spent.NOT_KNOWN)
+    longer.world.clock.advance(minutes=3)
+    assert longer.extend().how is How.FOUND
+    longer.books_equal_ledger()
+
+
+def test_what_another_one_takes_the_place_of_was_not_bought(longer: Longer) -> None:
+    """The history shows an extension that begins there, not by this call: known at once, without waiting."""
+    offers = longer.aws._search(168)
+    meanwhile = longer.till()
+    bought = replace(meanwhile, buyer=lambda: longer.aws._buy(offers[0]["id"]) and longer.aws)
+    shown, longer.aws.lag = longer.aws.lag, timedelta(seconds=1)  # the look before the call misses it
+
+    def arrives(operation: str) -> None:
+        if longer.aws.calls == 2:
+            longer.aws.lag = shown
+
+    longer.aws.read_fault = arrives
+    ended = refusal(lambda: extend(longer.world.desk(), bought, longer.order, BY_A_WEEK, Money.parse("8000")))
+    assert ended.exit_code is ExitCode.DECISION_NEEDED
+    assert "another extension begins there" in ended.message
+    assert [one.state for one in longer.order.extensions] == [ExtensionState.REFUSED]
+    assert longer.extend().how is How.ALREADY
+    longer.books_equal_ledger()
 
 
 def test_what_another_process_may_still_be_paying_is_left_to_it(longer: Longer) -> None:
