@@ -19,6 +19,7 @@ from berth.planner.cost import (
     known_or_none,
     pay_as_you_go,
 )
+from berth.planner.currencies import currencies_of
 from berth.planner.fit import misfits
 from berth.planner.framework.advice import advice
 from berth.planner.framework.case import Case
@@ -191,7 +192,8 @@ def _sort_offers(
             rejected.append(Rejected(offer, against, prices.cost(need, offer)))
             continue
         fitting.append((offer, prices.cost(need, offer)))
-    fitting.sort(key=lambda pair: preference(need, *pair))
+    currencies = currencies_of(cost.total for _, cost in fitting)
+    fitting.sort(key=lambda pair: preference(need, pair[0], pair[1], currencies))
     rejected.sort(key=lambda r: (r.offer.paid_window.start, r.offer.region, r.offer.offering_id or ""))
     return fitting, tuple(rejected)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from berth.planner.best.combination import Combination, Mix
 from berth.planner.cost import HourlyRate, OfferCost, PayAsYouGo
+from berth.planner.currencies import Currencies, currencies_of
 from berth.planner.framework.advice import Step, must_be_promised
 from berth.planner.hourly_quotas import HourlyQuota
 from berth.planner.need import Need
@@ -170,6 +171,14 @@ class Plan:
         """What the account owns already and the need can be run in, at no new cost; None when nothing is."""
         return self.owned[0] if self.owned and self.owned[0].covers else None
 
+    @property
+    def currencies(self) -> Currencies:
+        """The currencies of what fits, or where nothing does of what was seen; the one that leads first."""
+        fitting = currencies_of(choice.cost.total for choice in self.choices)
+        if fitting.offers:
+            return fitting
+        return currencies_of(r.cost.total for r in self.rejected if r.cost is not None)
+
     def choice(self, number: int) -> Choice | None:
         """Choice `number` (from 1), or None when there is none."""
         return next((c for c in self.choices if c.number == number), None)
@@ -196,6 +205,7 @@ class Plan:
             "quotas": [quota.to_json() for quota in self.quotas],
             "rates_beside": [rate.to_json() for rate in self.rates],
             "blocks_held": self.blocks_held,
+            "currencies": [{"currency": c, "offers": n} for c, n in self.currencies.offers],
         }
 
     @classmethod

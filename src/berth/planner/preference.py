@@ -7,6 +7,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 from berth.planner.cost import OfferCost
+from berth.planner.currencies import Currencies
 from berth.planner.need import Goal, Need
 from berth.planner.offers import Offer
 from berth.terms.money import Money
@@ -15,17 +16,18 @@ _DAY = timedelta(days=1)
 _ZERO = Decimal(0)
 
 
-def preference(need: Need, offer: Offer, cost: OfferCost) -> tuple[object, ...]:
+def preference(need: Need, offer: Offer, cost: OfferCost, currencies: Currencies) -> tuple[object, ...]:
     """The key by which offers that fit are sorted, the best first; it makes the order total.
 
-    Known totals come first, then known fees. Then the goal decides: among durations the count that is nearest
-    to the wanted one, then the shortest or the longest, then the cheap; or first what a usable hour costs.
-    What is equal is put by what needs no opt-in and no new subnet, then early, long, then the Regions and
-    types as the need names them.
+    Known totals come first, then known fees, then the currency that leads. Then the goal decides: among
+    durations the count that is nearest to the wanted one, then the shortest or the longest, then the cheap;
+    or first what a usable hour costs. What is equal is put by what needs no opt-in and no new subnet, then
+    early, long, then the Regions and types as the need names them.
     """
     return (
         cost.total is None,
         cost.fee is None,
+        currencies.rank(cost.total),
         *_by_goal(need, offer, cost),
         needs_opt_in(offer),
         bool(zones_without_subnet(need, offer)),
@@ -63,13 +65,13 @@ def missing(need: Need, offer: Offer) -> Fraction:
 def _by_goal(need: Need, offer: Offer, cost: OfferCost) -> tuple[object, ...]:
     total = _amount(cost.total)
     if need.goal is Goal.CHEAPEST:
-        return (*_amount(cost.per_accelerator_hour or cost.per_usable_hour), missing(need, offer), *total)
+        return (_amount(cost.per_accelerator_hour or cost.per_usable_hour), missing(need, offer), total)
     if not need.is_range:
-        return (missing(need, offer), *total)
+        return (missing(need, offer), total)
     length = min(lasts(offer), need.duration_at_most)
-    return (missing(need, offer), -length if need.goal is Goal.LONGEST else length, *total)
+    return (missing(need, offer), -length if need.goal is Goal.LONGEST else length, total)
 
 
-def _amount(money: Money | None) -> tuple[str, Decimal]:
-    """Currencies are never compared: each stands by itself."""
-    return (money.currency, money.amount) if money else ("", _ZERO)
+def _amount(money: Money | None) -> Decimal:
+    """The bare amount: only those of one currency are compared, as each currency stands by itself."""
+    return money.amount if money else _ZERO

@@ -56,9 +56,10 @@ def pay_lines(plan: Plan) -> tuple[PayAsYouGo, ...]:
     shown: list[PayAsYouGo] = []
     kind = plan.best.offer.instance_type if plan.best else plan.need.instance_type
     of_kind = [line for line in plan.pay_as_you_go if (line.rate.instance_type or kind) == kind]
+    lead = currency_of(plan)
     for way in dict.fromkeys(line.rate.way for line in of_kind):
         # Known totals come first, and the cheapest of the Region or of all is what is compared.
-        lines = sorted((p for p in of_kind if p.rate.way is way), key=_cheapest)
+        lines = sorted((p for p in of_kind if p.rate.way is way), key=lambda p: _cheapest(p, lead))
         here = [line for line in lines if line.rate.region == home]
         shown += here[:1] or lines[:1]
         if here and lines[0].total is not None and lines[0] != here[0] and _cheaper(lines[0], here[0]):
@@ -82,9 +83,12 @@ def note_of(plan: Plan, way: Way, region: str) -> str:
     return ""
 
 
-def _cheapest(line: PayAsYouGo) -> tuple[bool, str, object, str]:
+def _cheapest(line: PayAsYouGo, lead: str) -> tuple[object, ...]:
+    """Those in the currency that leads come first: amounts in two are not compared."""
     total = line.total
-    return (total is None, total.currency if total else "", total.amount if total else 0, line.rate.region)
+    if total is None:
+        return (True, True, "", 0, line.rate.region)
+    return (False, total.currency != lead, total.currency, total.amount, line.rate.region)
 
 
 def _cheaper(one: PayAsYouGo, other: PayAsYouGo) -> bool:

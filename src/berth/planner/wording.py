@@ -10,6 +10,7 @@ from berth.planner.best.wording import combination_lines
 from berth.planner.choose import doubtful_regions, places_asked, unanswered
 from berth.planner.cost import BreakEven, PayAsYouGo
 from berth.planner.costs.wording import cost_lines
+from berth.planner.currencies import currency_lines
 from berth.planner.framework.limits import SEVERAL_BLOCKS
 from berth.planner.framework.wording import try_lines
 from berth.planner.lengths import length_lines
@@ -59,6 +60,7 @@ def plan_text(plan: Plan, header: str) -> str:
     combined = combination_lines(found, plan.need, leads=plan.mix_leads) if found else []
     lines += combined if plan.mix_leads else []
     lines += [*_best_lines(plan, best), *cost_lines(plan, best)] if best else _nothing_lines(plan)
+    lines += currency_lines(plan.currencies) if plan.need.budget is None else []
     lines += table(plan)
     lines += length_lines(plan, currency_of(plan))
     lines += _several_lines(plan.verdicts)

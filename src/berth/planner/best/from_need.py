@@ -16,6 +16,7 @@ from berth.planner import ladder
 from berth.planner.best.supply import Candidate, Confirmed, Meter, Supply
 from berth.planner.best.wish import Goal, Part, Step, Wish
 from berth.planner.cost import HourlyRate, OfferCost
+from berth.planner.currencies import currencies_of
 from berth.planner.fit import PAYMENT_LEAD
 from berth.planner.framework.limits import BLOCK_COUNT_MAX, BLOCK_INSTANCES_MAX, BOOKABLE_AHEAD
 from berth.planner.hourly_quotas import HourlyQuota
@@ -24,7 +25,6 @@ from berth.planner.need import Need
 from berth.planner.offers import Offer, reclaim_before_end
 from berth.planner.part import Level, TypeCount
 from berth.planner.part import Part as NeedPart
-from berth.terms.money import Money
 from berth.terms.ways import Target, Way
 from berth.terms.window import Window
 
@@ -64,7 +64,8 @@ class Seen:
 
     `ways` may be combined; `limits` bound the ways that are paid by the hour where `quotas` do not;
     `blocks_owned` counts the instances of blocks that the account owns. `suppose`: what would be if no quota
-    stood in the way of what is paid by the hour.
+    stood in the way of what is paid by the hour. `currency` is the one that is compared (None: the one in
+    which most of a type's offers are); a budget's stands over it.
     `promised`: only what is promised counts for parts that must be held.
     """
 
@@ -76,6 +77,7 @@ class Seen:
     quotas: tuple[HourlyQuota, ...] = ()
     suppose: bool = False
     promised: bool = False
+    currency: str | None = None
 
 
 def cases_of(need: Need, seen: Seen, now: datetime) -> tuple[Case, ...]:
@@ -179,7 +181,7 @@ def _case(asked: _Asked, beside: Sequence[_Beside], seen: Seen) -> Case:
     )
     known = {one.part.name for one in beside}
     return Case(
-        _wish(asked, beside, supply),
+        _wish(asked, beside, supply, seen.currency),
         supply,
         {candidate.id: offers[candidate.id][0] for candidate in candidates},
         {name: rate for name, (_, rate) in meters.items()},
@@ -318,16 +320,13 @@ def _limit(seen: Seen, key: tuple[Way, str, str], peaks: Mapping[str, int]) -> i
     return replace(quota, used=(quota.used or 0) + kept).instances
 
 
-def _currency(need: Need, fees: Sequence[Money]) -> str:
-    """The budget's; without one the currency of most offers, of equals the first by name."""
-    if need.budget is not None:
-        return need.budget.currency
-    known = [fee.currency for fee in fees]
-    return min(known, key=lambda code: (-known.count(code), code)) if known else "USD"
+def _currency(need: Need, lead: str | None) -> str:
+    """The budget's; without one that which leads."""
+    return need.budget.currency if need.budget is not None else lead or "USD"
 
 
 # -- the wish ----------------------------------------------------------------------------------------------
-def _wish(asked: _Asked, beside: Sequence[_Beside], supply: Supply) -> Wish:
+def _wish(asked: _Asked, beside: Sequence[_Beside], supply: Supply, currency: str | None) -> Wish:
     """In one Region always; in one zone where several instances work together, or as is said."""
     need, wanted, window, lost = asked.need, asked.wanted, asked.window, asked.lost
     most_gap = _most_gap(need, supply)
@@ -337,7 +336,7 @@ def _wish(asked: _Asked, beside: Sequence[_Beside], supply: Supply) -> Wish:
     )
     return Wish(
         (main, *(_head(asked, one, main) for one in beside)),
-        currency=_currency(need, [c.fee for c in supply.candidates]),
+        currency=_currency(need, currency or currencies_of(c.fee for c in supply.candidates).leads),
         budget=need.budget,
         same_zone=_in_one_zone(need, wanted),
         same_region=True,

@@ -43,6 +43,7 @@ def with_combination(
         blocks_owned=plan.blocks_held,
         quotas=plan.quotas,
         promised=promised,
+        currency=plan.currencies.leads,
     )
     numbers = {(c.offer.region, c.offer.offering_id): c.number for c in plan.choices}
     found = combine(_bounded(plan.need, most), seen, plan.made_at, numbers)

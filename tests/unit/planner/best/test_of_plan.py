@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -11,6 +12,7 @@ from berth.planner.choose import make_plan
 from berth.planner.cost import HourlyRate
 from berth.planner.need import Need
 from berth.planner.offers import Offer, PlaceAnswer, PlaceOutcome
+from berth.planner.part import TypeCount
 from berth.planner.plan import Plan
 from berth.planner.wording import plan_text
 from berth.terms.money import Money
@@ -73,6 +75,23 @@ def test_where_nothing_fits_the_smallest_change_is_told() -> None:
     made = a_plan(a_need(), a_block(1, 3, 2, "9000.00"))
     text = " ".join(plan_text(made, "header").split())
     assert "if a start at 2026-12-08T11:30:00Z: $9,000.00 in 1 piece" in text
+
+
+def test_a_mix_is_in_the_currency_that_leads() -> None:
+    """Another type's two blocks in CNY are no answer because CNY stands first in the alphabet."""
+    far = (
+        a_block(0, 2, 2, "10.00", instance_type="p5e.48xlarge", offering_id="cb-a"),
+        a_block(1, 2, 2, "10.00", instance_type="p5e.48xlarge", offering_id="cb-b", zone="use2-az2"),
+    )
+    far = tuple(replace(offer, fee=Money(Decimal(9000), "CNY")) for offer in far)
+    need = a_need(retryable=True, same_zone=False, alternatives=(TypeCount("p5e.48xlarge", 2, 2),))
+    made = a_plan(need, *BLOCKS, *far, limits={OD: 8})
+    assert made.currencies.leads == "USD"
+    assert made.mix is not None
+    assert made.mix.total == Money(Decimal("8703.30"))
+    alone = a_plan(need, *far)
+    assert alone.mix is not None
+    assert alone.mix.total == Money(Decimal(18000), "CNY")
 
 
 def test_the_document_comes_back_with_its_combination() -> None:
