@@ -316,3 +316,38 @@ def test_what_is_refused_spends_nothing(longer: Longer) -> None:
         assert says in ended.err
         assert ended.money == "nothing was spent"
     assert longer.calls() == 0
+
+
+def test_what_extensions_cost_comes_back_with_a_lost_journal(
+    longer: Longer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A block and a plan, extended and paid: rebuilt, they have their ends and fees again, once."""
+    berth = longer.berth
+    assert longer("--by", "7d", *PAID).code == 0
+    berth.plan("again")
+    assert berth.buy("again").code == 0
+    longer.yard.clock.advance(minutes=6)
+    assert berth("extend", "again", "--by", "2d", "--yes", "--max", "600").code == 0
+    longer.yard.clock.advance(minutes=6)
+    names = (longer.name, "again")
+    before = [berth("show", name, "--json").json for name in names]
+    sales = len(longer.yard.ledger)
+    monkeypatch.setenv("BERTH_HOME", str(tmp_path / "new"))
+    rebuilt = berth("rebuild", "--region", "us-east-1")
+    assert rebuilt.code == 0, rebuilt.err
+    assert f"extended until {longer.end + WEEK:%Y-%m-%dT%H:%M:%SZ} for 8,023.18 USD" in rebuilt.out
+    assert max(map(len, rebuilt.out.splitlines())) <= 80
+    for name, was in zip(names, before, strict=True):
+        now = berth("show", name, "--json").json
+        for member in ("money", "reservation_arn", "seen"):
+            assert now[member] == was[member]
+        assert now["offer"]["fee"] == was["offer"]["fee"]
+        assert [part["end"] for part in now["offer"]["segments"]] == [
+            part["end"] for part in was["offer"]["segments"]
+        ]
+        assert [(one["until"], one["fee"]) for one in now["extensions"]] == [
+            (one["until"], one["fee"]) for one in was["extensions"]
+        ]
+    again = berth("rebuild", "--region", "us-east-1", "--json").json
+    assert all(not one["extended"] for one in again["found"])
+    assert len(longer.yard.ledger) == sales

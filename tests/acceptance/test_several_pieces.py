@@ -248,3 +248,27 @@ def test_a_second_part_is_bought_once(pieces: Any) -> None:
     bought = pieces("buy", "parts#best", "--yes", "--max", "99000", "--json", "--unconfirmed")
     assert bought.code == 0, bought.err
     assert [one["offer"]["count"] for one in bought.json["pieces"]].count(1) == 1
+
+
+def test_a_lost_journal_knows_how_many_pieces_there_were(
+    pieces: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Their tags tell it: whole again; where one is not found, so many of so many, and never whole."""
+    text = STAIRS.replace("2026-12-03", "2026-12-10")
+    planned(pieces, "counted", text)
+    assert pieces("buy", "counted#best", "--yes", "--max", "99000").code == 0
+    assert [_tags(block)["berth:pieces"] for block in blocks_of(pieces)] == ["2", "2"]
+    monkeypatch.setenv("BERTH_HOME", str(tmp_path / "new"))
+    told = pieces("rebuild", "--region", "us-east-1")
+    assert told.code == 0, told.err
+    assert "pieces   order counted: all 2 pieces" in told.out.splitlines()
+    shown = pieces("show", "counted")
+    assert shown.out.splitlines()[0] == "order    counted: bought, 2 pieces"
+    ec2 = pieces.yard.clients_of(pieces.account).ec2
+    lost = blocks_of(pieces)[1]["CapacityReservationId"]
+    ec2.create_tags(Resources=[lost], Tags=[{"Key": "berth:order", "Value": "nobody"}])
+    monkeypatch.setenv("BERTH_HOME", str(tmp_path / "newer"))
+    some = pieces("rebuild", "--region", "us-east-1", "--json")
+    assert some.code == 0, some.err
+    assert [(one["order"], one["found"], one["of"]) for one in some.json["wholes"]] == [("counted", 1, 2)]
+    assert "1 of 2 pieces known" in pieces("show", "counted").out

@@ -131,7 +131,7 @@ VERBS: Mapping[str, frozenset[str]] = MappingProxyType(
         "renewal": _PLAN | _EXTENSIONS | {"ec2:DescribeCapacityBlockExtensionOfferings"},
         "show": _WHO | _LOOK | _EXTENSIONS | {"ec2:DescribeInstances", "sagemaker:DescribeEndpoint"},
         "ls": _WHO | _LOOK | _LIST,
-        "rebuild": _WHO | _LOOK | {"ec2:DescribeRegions"},
+        "rebuild": _WHO | _LOOK | _EXTENSIONS | {"ec2:DescribeRegions"},
         "leave": _WHO
         | _LOOK
         | _LIST

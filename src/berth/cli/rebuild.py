@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,12 +10,13 @@ import typer
 
 from berth.cli.desks import Counter, counter
 from berth.cli.options import Json, Profile
-from berth.cli.output import Output
+from berth.cli.output import WIDTH, Output
 from berth.terms.outcomes import BerthError, ExitCode
 from berth.terms.text import plain
 
 if TYPE_CHECKING:
     from berth.orders.rebuild import Seen, Told
+    from berth.orders.rebuild_pieces import Counted
 
 SCHEMA = "berth.rebuild/1"
 
@@ -32,6 +34,7 @@ def rebuild(
 ) -> int:
     """Make a lost journal anew: what carries an order's mark in AWS is an order again. Pays nothing."""
     from berth.orders.rebuild import LOST, restore
+    from berth.orders.rebuild_pieces import counted
 
     output = Output(as_json=as_json)
     with counter(output, profile=profile, regions=region or ()) as at:
@@ -40,6 +43,7 @@ def rebuild(
         found = [one for place in seen for one in place.found]
         told = restore(at.journal, at.account, found, at.door.clock.now)
         troubles = [f"{place.region}: {trouble}" for place in seen for trouble in place.troubles]
+        wholes = counted(at.journal.orders(at.account), at.account)
         output.document(
             {
                 "schema": SCHEMA,
@@ -47,11 +51,12 @@ def rebuild(
                 "regions": list(regions),
                 "complete": not troubles and not unlisted,
                 "found": [one.to_json() for one in told],
+                "wholes": [one.to_json() for one in wholes],
                 "not_read": troubles,
                 "lost": list(LOST),
             }
         )
-        output.answer("\n".join(_lines(told, regions, troubles)))
+        output.answer("\n".join(_lines(told, wholes, regions, troubles)))
     return _end(troubles, unlisted)
 
 
@@ -87,7 +92,9 @@ def _look(at: Counter, regions: Sequence[str]) -> tuple[Seen, ...]:
     return tuple(answers.get(region, Seen(region, (), (cut,))) for region in regions)
 
 
-def _lines(told: Sequence[Told], regions: Sequence[str], troubles: Sequence[str]) -> list[str]:
+def _lines(
+    told: Sequence[Told], wholes: Sequence[Counted], regions: Sequence[str], troubles: Sequence[str]
+) -> list[str]:
     """What became of each, what could not be read, and what is gone for good."""
     from berth.orders.rebuild import LOST, Fate
 
@@ -95,14 +102,19 @@ def _lines(told: Sequence[Told], regions: Sequence[str], troubles: Sequence[str]
     for one in told:
         called = f"order {one.order}" if one.order else "no order"
         lines.append(f"{one.fate.value:<9}{called}: {one.reservation}, {one.region}")
-        lines.append(f"         {one.why}")
+        lines += [f"         {line}" for line in (one.why, *one.extended)]
+    lines += [f"pieces   {one.says}" for one in wholes]
     lines += [f"NOT READ {trouble}" for trouble in troubles]
     number = sum(one.fate is Fate.RESTORED for one in told)
     places = f"{len(regions)} {'Region' if len(regions) == 1 else 'Regions'}"
     lines += ["", f"{number} restored of {len(told)} with a mark or an order's name, in {places}"]
     if number:
         lines += ["AWS does not keep, so it is not restored:", *(f"  {what}" for what in LOST)]
-    return [plain(line, 400) for line in lines]
+    return [folded for line in lines for folded in _folded(plain(line, 400))]
+
+
+def _folded(line: str) -> list[str]:
+    return textwrap.wrap(line, WIDTH, subsequent_indent=" " * 9, break_on_hyphens=False) or [""]
 
 
 def _end(troubles: Sequence[str], unlisted: str) -> int:

@@ -12,6 +12,10 @@ ORDER_TAG = "berth:order"
 INTENT_TAG = "berth:intent"
 FEE_TAG = "berth:fee"
 """What was paid, as `1146.17 USD`: AWS shows the fee of a Capacity Block to nobody."""
+WHOLE_TAG = "berth:whole"
+"""On a piece: the mark of the order of several pieces that it is of, which may be another account's."""
+PIECES_TAG = "berth:pieces"
+"""On a piece: how many pieces that order has."""
 
 _DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"  # no i, l, o, u: read aloud without mistakes
 _LONGEST = 63  # endpoints, configurations and models allow 63 characters, training plans 64

@@ -17,11 +17,15 @@ from berth.aws.refusals import Kind, Refusal
 from berth.orders.block_descriptions import described_block
 from berth.orders.calls import pages
 from berth.orders.elsewhere import Held, Reference, look, offer_for
+from berth.orders.extensions.history import History
+from berth.orders.extensions.shops import PlanExtensions, block_histories
 from berth.orders.journal import Journal, OrderTaken
 from berth.orders.names import ORDER_TAG, reservation_name
-from berth.orders.order import Approval, OrderKey, OrderState, key_of_mark
+from berth.orders.order import Approval, Order, OrderKey, OrderState, key_of_mark
+from berth.orders.rebuild_extensions import as_first_bought, restore_extensions
+from berth.orders.rebuild_pieces import context_of
 from berth.orders.reconcile import UNSETTLED
-from berth.orders.seen import Stage, text
+from berth.orders.seen import SeenReservation, Stage, text
 from berth.orders.shops.training_plans import MOST_TAGS
 from berth.terms.outcomes import BerthError
 from berth.terms.text import plain
@@ -37,8 +41,7 @@ LOST = (
     "the plans, so that NAME#1 means nothing until the need is planned again",
     "attempts that bought nothing, looks, and the history before now",
     "what was made for an order; clean and launch find it by name and mark",
-    "what extensions cost: berth extend reads AWS's history of them",
-    "what is over: caps do not count it any more",
+    "when each was bought: caps count it from now on, and not at all what is over",
 )
 """What AWS keeps nowhere."""
 
@@ -53,11 +56,13 @@ class Fate(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A reservation that carries a mark, or may: `mark` is '' where none could be read."""
+    """A reservation that carries a mark, or may: `mark` is '' where none could be read. `history` is that of
+    its extensions; None where nothing was asked."""
 
     held: Held
     mark: str
     made: datetime | None = None
+    history: History | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +76,15 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """One reservation and what became of it; `order` is its order's name, None where it has none here."""
+    """One reservation and what became of it; `order` is its order's name, None where it has none here.
+    `extended` tells what was found of its extensions and was not known here."""
 
     fate: Fate
     region: str
     reservation: str
     order: str | None
     why: str
+    extended: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """As `berth.rebuild/1` has it."""
@@ -87,6 +94,7 @@ class Told:
             "reservation": self.reservation,
             "order": self.order,
             "why": self.why,
+            "extended": list(self.extended),
         }
 
 
@@ -95,18 +103,23 @@ def marked_in(region: str, ec2: Any, sagemaker: Any, account: str) -> Seen:
     """Everything in a Region that carries an order's mark, in every state. Clients that only read do."""
     blocks, no_blocks = _blocks(region, ec2)
     plans, troubles = _plans(region, sagemaker, account)
-    return Seen(region, (*blocks, *plans), tuple(filter(None, (no_blocks, *troubles))))
+    return Seen(region, (*blocks, *plans), tuple(filter(None, (*no_blocks, *troubles))))
 
 
-def _blocks(region: str, ec2: Any) -> tuple[list[Found], str]:
+def _blocks(region: str, ec2: Any) -> tuple[list[Found], list[str]]:
     rows, stopped = pages(ec2.describe_capacity_reservations, "CapacityReservations", MaxResults=1000)
-    found = []
-    for row in rows:
-        one = described_block(row) if isinstance(row, Mapping) else None
-        if one is not None and ORDER_TAG in one.tags:
-            held = Held(Way.CAPACITY_BLOCK, region, one.seen, one.tags)
-            found.append(Found(held, one.tags[ORDER_TAG], one.created_at))
-    return found, _trouble("DescribeCapacityReservations", stopped)
+    troubles = [_trouble("DescribeCapacityReservations", stopped)]
+    described = (described_block(row) for row in rows if isinstance(row, Mapping))
+    marked = [one for one in described if one is not None and ORDER_TAG in one.tags]
+    histories = block_histories(ec2, [one.seen.name for one in marked]) if marked else {}
+    found = [
+        Found(
+            Held(Way.CAPACITY_BLOCK, region, one.seen, one.tags), one.tags[ORDER_TAG], one.created_at,
+            histories[one.seen.name],
+        )
+        for one in marked
+    ]  # fmt: skip
+    return found, [*troubles, *dict.fromkeys(one.trouble for one in histories.values())]
 
 
 def _plans(region: str, sagemaker: Any, account: str) -> tuple[list[Found], list[str]]:
@@ -133,10 +146,12 @@ def _plans(region: str, sagemaker: Any, account: str) -> tuple[list[Found], list
 def _add(found: list[Found], name: str, region: str, sagemaker: Any, mark: str) -> str:
     """Add what AWS shows of a plan; why it could not be read, '' when it was."""
     try:
-        found.append(Found(look(Reference(Way.TRAINING_PLAN, name), region, sagemaker), mark))
+        held = look(Reference(Way.TRAINING_PLAN, name), region, sagemaker)
     except BerthError as problem:
         return problem.message
-    return ""
+    history = PlanExtensions(sagemaker, held.seen.arn, region).history() if mark else None
+    found.append(Found(held, mark, history=history))
+    return history.trouble if history else ""
 
 
 def ours_by_name(name: str, account: str) -> OrderKey | None:
@@ -188,21 +203,29 @@ def _restored(journal: Journal, one: Found, key: OrderKey, now: datetime) -> Tol
     if order is not None and order.state in UNSETTLED:
         return _left(one, key, f"the order is {order.state} here: berth show {key} looks for it")
     if order is not None and order.state is not OrderState.REFUSED:
-        return Told(Fate.KNOWN, one.held.region, seen.name, str(key), f"{order.state} here already")
+        longer = restore_extensions(journal, order, one.history, now) if _has(order, seen) else ()
+        return Told(Fate.KNOWN, one.held.region, seen.name, str(key), f"{order.state} here already", longer)
     if seen.fee is None:
         return _left(
             one, key, f"what was paid is not shown: berth adopt {seen.name} --as {key} --paid AMOUNT"
         )
     try:
-        offer = offer_for(one.held, now)
-        order = journal.adopt(key, Approval(offer), seen=seen.to_json(), now=now)
+        offer = offer_for(as_first_bought(one.held, one.history), now)
+        approval = Approval(offer, context=context_of(one.held.tags or {}))
+        order = journal.adopt(key, approval, seen=seen.to_json(), now=now)
         if seen.stage is Stage.FAILED:
             order = journal.settle(order, OrderState.FAILED, now=now, detail=f"AWS says {seen.state}")
     except BerthError as problem:
         return _left(one, key, problem.message)
     except OrderTaken as other:
         return Told(Fate.KNOWN, one.held.region, seen.name, str(key), f"{other.order.state} here meanwhile")
-    return Told(Fate.RESTORED, one.held.region, seen.name, str(key), f"{order.state}, {seen.fee}")
+    longer = restore_extensions(journal, order, one.history, now) if _has(order, seen) else ()
+    return Told(Fate.RESTORED, one.held.region, seen.name, str(key), f"{order.state}, {seen.fee}", longer)
+
+
+def _has(order: Order, seen: SeenReservation) -> bool:
+    """Whether the order has bought this very reservation."""
+    return order.state is OrderState.BOUGHT and order.reservation_arn in {seen.arn, seen.name}
 
 
 def _left(one: Found, key: OrderKey | None, why: str) -> Told:

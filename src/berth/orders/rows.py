@@ -95,9 +95,9 @@ def approval_texts(approval: Approval) -> tuple[str, str | None, str, str | None
 
 
 def tags_of_context(context: Mapping[str, Any]) -> dict[str, str]:
-    """The tags of the need in an order's context; none where it holds no need."""
+    """The tags of the need in an order's context, or those that a journal made anew found; else none."""
     need = context.get("need")
-    return dict(need.get("tags", {})) if need else {}
+    return dict((need or context).get("tags", {}))
 
 
 def _attempt(row: Row) -> Attempt:

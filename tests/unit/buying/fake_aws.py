@@ -292,6 +292,10 @@ class FakePlans(FakeAws):
         self.effects("ListTrainingPlans:after")
         return answer
 
+    def describe_training_plan_extension_history(self, **request: Any) -> Mapping[str, Any]:
+        """DescribeTrainingPlanExtensionHistory: nothing was extended (`fake_extensions` has what was)."""
+        return {"TrainingPlanExtensions": []}
+
     def list_tags(self, **request: Any) -> Mapping[str, Any]:
         """ListTags."""
         self.effects("ListTags:before")
@@ -326,6 +330,10 @@ class FakeBlocks(FakeAws):
     def shop(self) -> Shop:
         """Capacity Blocks."""
         return BlockShop(self, self.search)
+
+    def describe_capacity_block_extension_history(self, **request: Any) -> Mapping[str, Any]:
+        """DescribeCapacityBlockExtensionHistory: nothing was extended."""
+        return {"CapacityBlockExtensions": []}
 
     # -- the wire --------------------------------------------------------------------------------------
     def purchase_capacity_block(self, **request: Any) -> Mapping[str, Any]:

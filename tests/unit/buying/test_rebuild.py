@@ -32,10 +32,22 @@ class Nothing:
         return {"TrainingPlanSummaries": []}
 
 
-def seen_in(world: Any) -> Seen:
-    """What one Region of the world shows."""
+class Both:
+    """A client of reservations and of their extensions."""
+
+    def __init__(self, aws: Any, longer: Any) -> None:
+        self._aws, self._longer = aws, longer
+
+    def __getattr__(self, name: str) -> Any:
+        """The operation, from whichever has it."""
+        return getattr(self._longer if name.endswith("extension_history") else self._aws, name)
+
+
+def seen_in(world: Any, longer: Any = None) -> Seen:
+    """What one Region of the world shows; `longer` has the extensions (None: there are none)."""
+    shown = Both(world.aws, longer or world.aws)
     blocks = hasattr(world.aws, "describe_capacity_reservations")
-    ec2, sagemaker = (world.aws, Nothing()) if blocks else (Nothing(), world.aws)
+    ec2, sagemaker = (shown, Nothing()) if blocks else (Nothing(), shown)
     return marked_in("us-east-1", ec2, sagemaker, ACCOUNT)
 
 

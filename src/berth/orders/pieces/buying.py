@@ -100,6 +100,7 @@ class _Buying:
         self._agree = agree
         self._tally = Tally(wanted.key, desk.tell_spending)
         self._seats = self._tally.over(seats)
+        self._many = len(live(wanted.pieces))
 
     def run(self) -> Bought:
         known = self._book.whole(self._wanted.key)
@@ -163,6 +164,7 @@ class _Buying:
         Raises BerthError while one is in doubt: its money may be gone, so nothing more is paid.
         """
         made, orders = list(pieces), dict[int, Order]()
+        self._many = len(live(pieces))
         for piece in live(pieces):
             order = self._look(piece, known)
             if order is not None and order.state is OrderState.BOUGHT:
@@ -312,7 +314,7 @@ class _Buying:
 
     # -- inside --------------------------------------------------------------------------------------------
     def _approval(self, piece: Piece) -> Approval:
-        return approval_of(self._wanted.key, piece, self._wanted.agreement)
+        return approval_of(self._wanted.key, piece, self._wanted.agreement, self._many)
 
     def _orders(self, whole: Whole) -> dict[int, Order]:
         return {

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from berth.orders.approvals import what_is_bought
-from berth.orders.order import Approval, Order, OrderKey, OrderState
+from berth.orders.order import Approval, Order, OrderKey, OrderState, key_of_mark
 from berth.orders.rows import tags_of_context
 from berth.planner.offers import Offer
 from berth.terms.money import Money
@@ -71,6 +71,14 @@ class Whole:
     changed_at: datetime
 
     @property
+    def of(self) -> int | None:
+        """How many pieces it has; None for one that was made anew from marks, where no tag tells."""
+        if self.holder:
+            return len(self.live)
+        told = self.agreement.context.get("pieces")
+        return told if isinstance(told, int) else None
+
+    @property
     def live(self) -> tuple[Piece, ...]:
         """The pieces that stand: those that none replaces."""
         return live(self.pieces)
@@ -91,17 +99,34 @@ def replanned(old: Sequence[Piece], new: Sequence[Piece]) -> tuple[Piece, ...]:
 def made_anew(key: OrderKey, orders: Sequence[Order]) -> Whole | None:
     """The whole of pieces that a journal knows without it, since AWS keeps their marks and not the whole.
 
-    Its holder is empty: whether there were more pieces is not known. None without pieces.
+    Its holder is empty: whether there were more pieces, only a tag tells (`Whole.of`). A piece that AWS has
+    failed is left out where as many others are bought as there were. None without pieces.
     """
     own = [o for o in orders if o.key.piece and replace(o.key, piece=0) == key]
     if not own:
         return None
+    told = pieces_told(own)
+    had = [order for order in own if order.state is OrderState.BOUGHT]
+    own = had if told is not None and len(had) >= told else own
     pieces = tuple(
         Piece(order.key.piece, order.key, replace(order.offer, fee=order.attempt.fee))
         for order in sorted(own, key=lambda order: order.key)
     )
     began, changed = min(o.created_at for o in own), max(o.changed_at for o in own)
-    return Whole(key, WholeState.HALTED, pieces, Agreement(context=own[0].context), "", began, changed)
+    context = {**own[0].context, "pieces": told}
+    return Whole(key, WholeState.HALTED, pieces, Agreement(context=context), "", began, changed)
+
+
+def whole_of(order: Order) -> OrderKey:
+    """Of which whole a piece is: what its context says, else that of its own account."""
+    own = replace(order.key, piece=0)
+    return key_of_mark(str(order.context.get("whole", ""))) or own
+
+
+def pieces_told(orders: Iterable[Order]) -> int | None:
+    """How many pieces a whole has, as its pieces' contexts tell; None where none does."""
+    told = (order.context.get("pieces") for order in orders)
+    return max((many for many in told if isinstance(many, int)), default=None)
 
 
 def live(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
@@ -149,9 +174,10 @@ def what_of(pieces: Sequence[Piece], context: Mapping[str, Any]) -> dict[str, An
     return {"kind": "purchase", "pieces": each, "tags": tags_of_context(context)}
 
 
-def approval_of(whole: OrderKey, piece: Piece, agreement: Agreement) -> Approval:
-    """What is agreed to for one piece: its own offer, at no more than its own fee."""
-    return Approval(piece.offer, cap=piece.fee, context={**agreement.context, "whole": whole.mark})
+def approval_of(whole: OrderKey, piece: Piece, agreement: Agreement, of: int) -> Approval:
+    """What is agreed to for one piece of `of`: its own offer, at no more than its own fee."""
+    context = {**agreement.context, "whole": whole.mark, "pieces": of}
+    return Approval(piece.offer, cap=piece.fee, context=context)
 
 
 def spending_of(whole: OrderKey, orders: Sequence[Order]) -> Spending:

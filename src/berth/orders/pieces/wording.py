@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from berth.orders.order import Order, OrderState
+from berth.orders.order import Order, OrderKey, OrderState, key_of_mark
 from berth.orders.pieces.scarcity import Ranked
 from berth.orders.pieces.whole import Piece, Whole, WholeState, spending_of, total_of
 from berth.orders.rows import tags_of_context
@@ -62,10 +62,17 @@ def state_of(whole: Whole, orders: Orders) -> str:
     if any(state in {OrderState.BUYING, OrderState.UNKNOWN, OrderState.DISPUTED} for state in states):
         return "in doubt"
     if bought == len(whole.live):
-        return "bought" if whole.holder else "bought, as far as is known"
+        return _all_known(whole, bought)
     if OrderState.FAILED in states:
         return "failed"
     return "buying" if whole.state is WholeState.BUYING else f"{bought} of {many(len(whole.live))} bought"
+
+
+def _all_known(whole: Whole, bought: int) -> str:
+    """The state where every piece that is known is bought: a journal made anew may know too few."""
+    if whole.of is None:
+        return "bought, as far as is known"
+    return "bought" if bought >= whole.of else f"{bought} of {many(whole.of)} known"
 
 
 def many(number: int) -> str:
@@ -83,11 +90,24 @@ def whole_lines(whole: Whole, orders: Orders, now: datetime) -> list[str]:
     tags = tags_of_context(whole.agreement.context)
     if tags:
         lines.append(f"tags     {', '.join(f'{key}={value}' for key, value in sorted(tags.items()))}")
-    if not whole.holder:
-        lines.append("note     the journal was made anew: whether there were more pieces is not known")
+    lines += _anew_lines(whole)
     for piece in whole.live:
         lines += _piece_lines(whole, piece, orders.get(piece.number))
     return [*lines, f"next     {next_of_whole(whole, orders, now)}"]
+
+
+def _anew_lines(whole: Whole) -> list[str]:
+    """What a journal that was made anew does not know of the whole."""
+    if whole.holder:
+        return []
+    if whole.of is None:
+        return ["note     the journal was made anew: whether there were more pieces is not known"]
+    if len(whole.live) >= whole.of:
+        return []
+    return [
+        f"note     the journal was made anew: of {many(whole.of)} these are known; the others were",
+        "         never bought, are over, or are another account's",
+    ]
 
 
 def _piece_lines(whole: Whole, piece: Piece, order: Order | None) -> list[str]:
@@ -131,9 +151,16 @@ def next_of_whole(whole: Whole, orders: Orders, now: datetime) -> str:
     bought = [order for order in standing if order.state is OrderState.BOUGHT]
     if len(bought) < len(whole.live):
         return f"berth buy {whole.key}#best: buys what is missing, and nothing twice"
+    if whole.of is not None and len(bought) < whole.of and whole_told(whole) == whole.key:
+        return f"berth plan the need, then berth buy {whole.key}#best: buys what no mark is found of"
     open_now = [order for order in bought if order.window.end > now] or bought
     first = min(open_now, key=lambda order: order.window.start)
     return next_step(first, _seen(first), now)
+
+
+def whole_told(whole: Whole) -> OrderKey:
+    """The order that its pieces' tags name: one made anew may be another account's."""
+    return key_of_mark(str(whole.agreement.context.get("whole", ""))) or whole.key
 
 
 def question_lines(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, Protocol
 
-from berth.orders.names import FEE_TAG, INTENT_TAG, ORDER_TAG
+from berth.orders.names import FEE_TAG, INTENT_TAG, ORDER_TAG, PIECES_TAG, WHOLE_TAG
 from berth.orders.order import Order
 from berth.orders.sighting import Sighting, Trace
 from berth.planner.need import Need
@@ -80,7 +80,8 @@ class Shop(Protocol):
 
 
 def tags_of(order: Order) -> list[dict[str, str]]:
-    """The tags of what the order's latest attempt buys: the need's own, our mark, the attempt, its fee."""
+    """The tags of what the order's latest attempt buys: the need's own, our mark, the attempt, its fee; of a
+    piece its whole too, so that a lost journal can be told how many there were."""
     need = order.context.get("need")
     fee = order.attempt.fee
     tags = {
@@ -88,5 +89,13 @@ def tags_of(order: Order) -> list[dict[str, str]]:
         ORDER_TAG: order.key.mark,
         INTENT_TAG: order.attempt.intent_id,
         FEE_TAG: f"{fee.amount:f} {fee.currency}",
+        **_piece_tags(order),
     }
     return [{"Key": name, "Value": value} for name, value in tags.items()]
+
+
+def _piece_tags(order: Order) -> dict[str, str]:
+    whole, pieces = order.context.get("whole"), order.context.get("pieces")
+    if not order.key.piece or whole is None or pieces is None:
+        return {}
+    return {WHOLE_TAG: str(whole), PIECES_TAG: str(pieces)}
