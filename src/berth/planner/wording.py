@@ -191,7 +191,8 @@ def _best_lines(plan: Plan, best: Choice) -> list[str]:
     price = f"{money_text(fee)} {_when_paid(best)}, no refund, no cancel"
     word = "ELSE" if plan.reuse else "ALONE" if plan.mix_leads else "BEST"
     head = f"{word:<{HANG}}{handle}  {way}"
-    lines = [f"{head}  {price}"] if len(head) + 2 + len(price) <= WIDTH else [head, " " * HANG + price]
+    fits = len(head) + 2 + len(price) <= WIDTH
+    lines = [f"{head}  {price}"] if fits else [*wrapped(head, HANG), *hung(price)]
     if best.offer.way is Way.CAPACITY_BLOCK and best.offer.offering_id:
         lines.append(f"{'  id':<{HANG}}{plain(best.offer.offering_id, 60)}")
     for number, reason in enumerate(best.reasons):
@@ -388,6 +389,9 @@ def _buy_line(handle: str, fee: Money | None, told: str, word: str) -> list[str]
         most = exact_amount(fee)
         command += f" --max {most if fee.currency == 'USD' else shlex.quote(f'{most} {fee.currency}')}"
     line = f"{word:<{HANG}}{command}"
+    if len(line) > WIDTH:  # goes on in a second line, as a shell reads it
+        first, _, most = line.partition(" --max ")
+        return [f"{first} \\", f"{'':<{HANG + 2}}--max {most}", " " * HANG + told]
     if len(line) + 2 + len(told) <= WIDTH:
         return [line + "       "[: max(2, WIDTH - len(line) - len(told))] + told]
     return [line, " " * HANG + told]

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from berth.planner.phrases import wrapped
+from berth.planner.phrases import WIDTH, wrapped
 from berth.sources.history import HourSeen
 from berth.terms.money import Money
 from berth.terms.text import plain
@@ -119,4 +119,6 @@ def _line(way: str, where: str, hour: Hour) -> str:
 
 def _row(way: str, where: str, *cells: str) -> str:
     asks, offers, refused, price = cells
-    return f"{way:<20}{where:<16}{asks:>7}{offers:>8}{refused:>14}{price:>15}"
+    left = f"{way:<20}{where:<16}{asks:>7}{offers:>8}"
+    price = f"{price:>15}" if len(price) < 15 else f" {price}"  # a long one takes from its neighbour's column
+    return f"{left}{refused:>{max(WIDTH - len(left) - len(price), len(refused) + 1)}}{price}"

@@ -196,6 +196,12 @@ def test_how_it_is_told() -> None:
         "in 10 d",
     ):
         assert said in text
+    dear = replace(
+        made, ways=(replace(new, fee=Money(Decimal("12345678901.25"), "EUR"), gap=timedelta(hours=30)),)
+    )
+    text = renewal_text(dear, NOW)
+    assert max(map(len, text.splitlines())) <= 80
+    assert f"\n{'12,345,678,901.25 EUR':>80}\n" in text
     assert made.best is extend
     assert command(made, extend) == "berth extend pool --until 2027-03-29T11:30Z --max 100.00"
     assert command(made, new) == "berth buy pool/2#1 --max 105.00"

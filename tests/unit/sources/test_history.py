@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -198,3 +199,14 @@ def test_the_history_reads_in_80_columns(history: History) -> None:
     assert "capacity-block us-east-1 2 0 0 unknown" in rows
     assert "09-10 2 1 0 47.760 USD" in rows
     assert [hour.hour for hour in hours_of_day(seen)] == [3, 9]
+
+
+def test_a_large_price_in_another_currency_stays_within_80_columns(history: History) -> None:
+    """It takes the room of the column beside it."""
+    asked_at(history, 9, 2, 1, region="ap-southeast-2")
+    for digits in range(10):
+        price = Money(Decimal("1.25") * 10**digits, "IDR")
+        seen = [replace(one, cheapest=price) for one in history.by_hour("p5.48xlarge")]
+        text = history_text("p5.48xlarge", "aws", seen)
+        assert max(map(len, text.splitlines())) <= 80
+        assert f" 0 {price.amount:,.3f} IDR" in " ".join(text.split())

@@ -90,10 +90,14 @@ def _table(renewal: Renewal) -> Iterator[str]:
         fee = f"{way.fee.amount:,.2f} {way.fee.currency}" if way.fee else "unknown"
         gap = spoken(way.gap) if way.gap else "none"
         mark = str(number) if way.can_be_bought else "-"
-        yield (
+        row = (
             f"{mark:<3}{way.means:<7}{_zone(way):<15}{way.window.start:%Y-%m-%d %H:%MZ}  "
-            f"{way.window.end:%m-%d %H:%MZ}  {gap:<8}{fee:>14}"
+            f"{way.window.end:%m-%d %H:%MZ}  {gap}"
         )
+        if len(row) + 1 + len(fee) <= WIDTH:
+            yield row + fee.rjust(WIDTH - len(row))
+        else:  # a large sum has a line of its own
+            yield from (row, fee.rjust(WIDTH))
     if len(renewal.ways) > MOST_ROWS:
         yield f"   and {len(renewal.ways) - MOST_ROWS} more, in --json"
     for one, what in ((Means.EXTEND, "no extension of that length"), (Means.NEW, "nothing new about then")):

@@ -18,7 +18,7 @@ from berth.planner.best.combination import (
 )
 from berth.planner.best.others import Kind
 from berth.planner.need import Need
-from berth.planner.phrases import HANG, hours_minutes, hung, label, money_text, window_text, wrapped
+from berth.planner.phrases import HANG, WIDTH, hours_minutes, hung, label, money_text, window_text, wrapped
 from berth.terms.durations import spoken
 from berth.terms.text import plain
 from berth.terms.window import Window
@@ -160,6 +160,11 @@ def _piece_lines(letter: str, piece: Piece, *, several: bool) -> list[str]:
     windows = [window_text(w, fixed=False) for w in piece.paid]
     cost = money_text(piece.cost)
     lines = [_ROW.format(letter, label(piece.way), where, windows[0], count, cost).rstrip()]
+    if len(lines[0]) > WIDTH:  # a large sum in a currency that is written out has a line of its own
+        lines = [
+            _ROW.format(letter, label(piece.way), where, windows[0], count, "").rstrip(),
+            f"{cost:>{WIDTH}}",
+        ]
     lines += [_ROW.format("", "", "", window, "", "").rstrip() for window in windows[1:]]
     kind = plain(piece.instance_type, 40) if several else ""
     name = "  ".join(filter(None, (plain(piece.offering_id or "", 60 - len(kind)), kind)))
