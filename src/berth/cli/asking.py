@@ -77,6 +77,20 @@ def _regions(number: int) -> str:
     return f"{number} {'Region' if number == 1 else 'Regions'}"
 
 
+def planned(
+    output: Output,
+    door: Door,
+    need: Need,
+    *,
+    local_zones: bool = True,
+    listener: Listener | None = None,
+) -> Plan:
+    """The plan for `need` with its best combination, after every place was asked. Remembers nothing."""
+    from berth.planner.best.of_plan import with_combination
+
+    return with_combination(ask_places(output, door, need, local_zones=local_zones, listener=listener))
+
+
 def ask_places(
     output: Output,
     door: Door,

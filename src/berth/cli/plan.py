@@ -175,10 +175,9 @@ def opened_for(output: Output, typed: TypedNeed, *, profile: str | None) -> tupl
 
 def plan_need(output: Output, door: Door, need: Need, *, local_zones: bool = True) -> Plan:
     """Ask every place about `need` and remember the plan, so that `berth buy NAME#1` finds it."""
-    from berth.cli.asking import ask_places
-    from berth.planner.best.of_plan import with_combination
+    from berth.cli.asking import planned
 
-    made = with_combination(ask_places(output, door, need, local_zones=local_zones))
+    made = planned(output, door, need, local_zones=local_zones)
     remember_plan(door, need, made)
     return made
 
