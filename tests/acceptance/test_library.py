@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -76,6 +77,44 @@ def test_a_wrong_need_says_all_that_is_wrong(berth: Any) -> None:
         with pytest.raises(api.BerthError, match="no plan of nobody"):
             world.recall("nobody")
     assert {"durations", "utilisation"} <= {word for line in wrong.value.lines() for word in line.split(": ")}
+
+
+def test_a_program_extends_once(berth: Any) -> None:
+    """Bought, found, and told what is wrong; `berth show` knows of it."""
+    file = berth.need("longer")
+    with api.connect() as world:
+        world.buy(world.plan(world.read_need(file)), 1, most=api.Money(Decimal(500)))
+        berth.yard.clock.advance(minutes=6)
+        with pytest.raises(api.BerthError) as dear:
+            world.extend("longer", by="2d", most=api.Money(Decimal(1)))
+        assert (dear.value.exit_code, dear.value.spent.line()) == (15, "nothing was spent")
+        first = world.extend("longer", by="2d", most=api.Money(Decimal(600)))
+        again = world.extend("longer", by="2d", most=api.Money(Decimal(600)))
+        until = world.extend("longer", until=first.until, most=api.Money(Decimal(600)))
+        with pytest.raises(ValueError, match="exactly one of by and until"):
+            world.extend("longer", most=api.Money(Decimal(600)))
+    hows = (first.how, again.how, until.how)
+    assert hows == (api.HowExtended.BOUGHT, api.HowExtended.ALREADY, api.HowExtended.ALREADY)
+    assert len(berth.yard.log_of("ExtendTrainingPlan")) == 1
+    assert [one["state"] for one in berth("show", "longer", "--json").json["extensions"]] == ["bought"]
+
+
+def test_rules_hold_for_a_program_and_a_proof_lets_it_go_on(
+    berth: Any, approving: Any, approve: Any, tmp_path: Path
+) -> None:
+    """The gate is that of the command line: refused without a word from somebody else, bought with it."""
+    approving()
+    file = berth.need("ruled")
+    with api.connect() as world:
+        plan = world.plan(world.read_need(file))
+        with pytest.raises(api.BerthError, match="nobody has approved it") as refused:
+            world.buy(plan, 1, most=api.Money(Decimal(500)))
+        assert refused.value.spent.line() == "nothing was spent"
+        (request,) = berth("approvals", "ls", "--json").json["approvals"]
+        assert approve(request["hash"]).code == 0
+        bought = world.buy(plan, 1, most=api.Money(Decimal(500)), proof=tmp_path / "proof.json")
+    assert bought.how is api.How.BOUGHT
+    assert len(berth.sold("ruled")) == 1
 
 
 def test_the_promised_names_are_there() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from berth import api
 from berth.orders.pieces.tally import Tally
 from berth.terms.instants import parse_instant
 
@@ -272,3 +273,26 @@ def test_a_lost_journal_knows_how_many_pieces_there_were(
     assert some.code == 0, some.err
     assert [(one["order"], one["found"], one["of"]) for one in some.json["wholes"]] == [("counted", 1, 2)]
     assert "1 of 2 pieces known" in pieces("show", "counted").out
+
+
+def test_a_program_buys_a_combination_once(pieces: Any) -> None:
+    """`world.buy_best`: over the bound nothing, then all pieces, then nothing again; verbs know the order."""
+    file = pieces.folder / "library.toml"
+    file.write_text(STAIRS.format(name="library").replace("2026-12-03", "2026-12-17"))
+    with api.connect() as world:
+        plan = world.plan(world.read_need(file))
+        with pytest.raises(api.BerthError) as dear:
+            world.buy_best(plan, most=api.Money(Decimal(1)))
+        assert dear.value.exit_code == 15, dear.value.message
+        assert dear.value.spent.line() == "nothing was spent"
+        assert world.wholes("library") == ()
+        first = world.buy_best(plan, most=api.Money(Decimal(99000)))
+        again = world.buy_best(world.recall("library"), most=api.Money(Decimal(99000)))
+        (whole,) = world.wholes("library")
+        assert [order.state for order in world.orders("library")] == [api.OrderState.BOUGHT] * 2
+        with pytest.raises(api.BerthError, match="is of 2 pieces"):
+            world.extend("library", by="1d", most=api.Money(Decimal(1)))
+    assert (first.now, again.now) == ((1, 2), ())
+    assert (whole.state, whole.of) == (api.WholeState.BOUGHT, 2)
+    assert len(blocks_of(pieces)) == 2
+    assert pieces("show", "library", "--json").json["state"] == "bought"

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from berth.orders.extensions.shops import ExtensionShop
     from berth.orders.extensions.wish import Wish
     from berth.orders.order import Order
+    from berth.terms.money import Money
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Order: eval, or eval/2 for the second.")]
 By = Annotated[
@@ -71,14 +72,16 @@ def extend(
         at.pay_with(buyer_profile)
         take_proofs(at, proofs)
         again = _again(by, until, rule, within, most=most, yes=yes)
-        done = extended(at, name, wish, most=most, yes=yes, again=again)
+        done = extended(at, name, wish, cap=cap, yes=yes, again=again)
         if wait and done.extension is not None:
             done = _until_paid(at, done)
         say_extended(at, done)
     return ExitCode.DONE
 
 
-def extended(at: Counter, name: str, wish: Wish, *, most: str | None, yes: bool, again: str = "") -> Extended:
+def extended(
+    at: Counter, name: str, wish: Wish, *, cap: Money | None, yes: bool, again: str = ""
+) -> Extended:
     """Extend what the order of that name bought, or find that the wish is met. Raises BerthError.
 
     `again` as in `Counter.order`: what is typed for one piece of several.
@@ -86,7 +89,7 @@ def extended(at: Counter, name: str, wish: Wish, *, most: str | None, yes: bool,
     order = at.order(name, again)
     doubts = (one.spending(str(order.key)) for one in order.extensions if one.in_doubt)
     tell_spending(next(doubts, NOTHING_SPENT))  # what was paid for the order itself is not this verb's
-    return _extend(at, order, wish, most=most, yes=yes)
+    return _extend(at, order, wish, cap=cap, yes=yes)
 
 
 def shop_of(at: Counter, order: Order) -> ExtensionShop:
@@ -158,14 +161,14 @@ def _again(
     return f"berth extend {{}} {said}"
 
 
-def _extend(at: Counter, order: Order, wish: Wish, *, most: str | None, yes: bool) -> Extended:
+def _extend(at: Counter, order: Order, wish: Wish, *, cap: Money | None, yes: bool) -> Extended:
     from berth.orders.extensions.extending import extend as act
     from berth.orders.spending_gate import NotApproved
 
     desk = replace(at.desk(order.offer), gate=at.gate)
     till = _till(at, order, yes=yes)
     try:
-        return act(desk, till, order, wish, read_amount(most))
+        return act(desk, till, order, wish, cap)
     except NotApproved as missing:
         raise asked_for(at, missing, SAME) from None
 

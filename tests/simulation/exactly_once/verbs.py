@@ -180,7 +180,7 @@ def extending(longer: Longer) -> Verb:
     """`berth extend NAME --yes --max ...` as far as `longer` says."""
 
     def extend(at: Counter, need: str) -> int:
-        say_extended(at, extended(at, need, longer, most=str(CAP.amount), yes=True))
+        say_extended(at, extended(at, need, longer, cap=CAP, yes=True))
         return ExitCode.DONE
 
     return extend
