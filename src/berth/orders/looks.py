@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from berth.terms.clock import Clock
+
 
 @dataclass(frozen=True, slots=True)
 class Look:
@@ -18,6 +20,28 @@ class Look:
     ended_at: datetime
     complete: bool
     found: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Began:
+    """When a look began, as it was believed then: `now`, and `elapsed` seconds of real time.
+
+    The first answer of a process tells it AWS's time. Before that its clock is the machine's, which may be
+    minutes fast: a look that seems to begin later than it did would prove what it cannot.
+    """
+
+    now: datetime
+    elapsed: float
+
+    @classmethod
+    def by(cls, clock: Clock) -> Began:
+        """A look begins now."""
+        return cls(clock.now(), clock.elapsed())
+
+    def at(self, clock: Clock) -> datetime:
+        """The instant at which it surely had begun, said once it is over: the earlier of what was believed
+        and what the clock, as it goes now, makes of it."""
+        return min(self.now, clock.now() - timedelta(seconds=clock.elapsed() - self.elapsed))
 
 
 SETTLING_TIME = timedelta(minutes=6)

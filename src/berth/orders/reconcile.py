@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from berth.orders.desk import Desk
 from berth.orders.journal import LostRace
-from berth.orders.looks import Look, absent_at, known_absent
+from berth.orders.looks import Began, Look, absent_at, known_absent
 from berth.orders.order import IN_DOUBT, Order, OrderState
 from berth.orders.seen import SeenReservation, Stage
 from berth.orders.sighting import Sighting, trace_of
@@ -28,11 +28,12 @@ def settle_doubt(desk: Desk, order: Order) -> Order:
     if order.state not in UNSETTLED:
         return order
     held = is_held(desk, order)
-    began = desk.clock.now()
+    began = Began.by(desk.clock)
     sighting = desk.shop.look(trace_of(order))
     # AWS forgets reservations some time after their end: not seeing one then proves nothing.
-    complete = sighting.complete and not _forgotten(order, began)
-    look = Look(began, desk.clock.now(), complete, sighting.reservation is not None)
+    ended = desk.clock.now()
+    complete = sighting.complete and not _forgotten(order, ended)
+    look = Look(began.at(desk.clock), ended, complete, sighting.reservation is not None)
     if sighting.trouble:
         desk.warn(f"the look at AWS was not complete: {sighting.trouble}")
     if sighting.note:

@@ -38,6 +38,7 @@ class FakeClock:
     def __init__(self, at: datetime = START, stands: bool = False) -> None:
         self.at = at
         self.stands = stands
+        self.ahead = timedelta(0)
         self.real = 0.0
 
     @property
@@ -46,8 +47,8 @@ class FakeClock:
         return self.stands
 
     def now(self) -> datetime:
-        """The present."""
-        return self.at
+        """The present; `ahead` is how wrong it is."""
+        return self.at + self.ahead
 
     def elapsed(self) -> float:
         """Real seconds."""

@@ -23,6 +23,7 @@ from berth.orders.extensions.settling import adopt_unknown, doubt, is_held, kept
 from berth.orders.extensions.shops import ExtensionShop
 from berth.orders.extensions.wish import Standing, Wish, minute, nothing_to_do, why_not
 from berth.orders.journal import LostRace
+from berth.orders.looks import Began
 from berth.orders.order import Order, OrderState
 from berth.orders.paying import pay
 from berth.orders.rows import tags_of_context
@@ -135,9 +136,12 @@ def look_at(desk: Desk, shop: ExtensionShop, order: Order) -> _Look:
     Raises BerthError (incomplete) where either cannot be read in full: then nothing may be bought.
     """
     order, end = _end_now(desk, order)
-    began = desk.clock.now()
+    began = Began.by(desk.clock)
     history = shop.history()
-    extensions = settle_all(desk, order, history, began)
+    extensions = settle_all(desk, order, history, began.at(desk.clock))
+    for was, one in zip(order.extensions, extensions, strict=True):
+        if was.in_doubt:  # however this ends, its money is told as it is known now
+            desk.tell_spending(one.spending(str(order.key)))
     if end is None or not history.complete:
         why = history.trouble or "AWS does not show when the reservation ends"
         raise BerthError(
@@ -200,14 +204,12 @@ def _met(desk: Desk, shop: ExtensionShop, look: _Look, wish: Wish, before: set[i
     """
     for one in look.extensions:
         if one.in_doubt:
-            desk.tell_spending(one.spending(str(look.order.key)))
             raise doubt(look.order, one, shop, held=is_held(desk, one))
     latest = next((one for one in reversed(look.extensions) if one.state is ExtensionState.BOUGHT), None)
     says = nothing_to_do(wish, desk.clock.now(), look.at)
     if says is None:
         return None
     if latest is not None and latest.number in before:
-        desk.tell_spending(latest.spending(str(look.order.key)))
         return Extended(look.order, How.FOUND, look.at.until, latest, says)
     how = How.ALREADY if look.at.extended else How.NOT_DUE
     return Extended(look.order, how, look.at.until, latest, says)
@@ -278,8 +280,8 @@ def _no_answer(desk: Desk, shop: ExtensionShop, order: Order, one: Extension, re
         replace(one, state=ExtensionState.UNKNOWN),
     )
     desk.warn(f"the paid call ended without a certain answer ({refusal}); reading AWS's history")
-    began, history = desk.clock.now(), shop.history()
-    (one,) = settle_all(desk, replace(order, extensions=(one,)), history, began)
+    began, history = Began.by(desk.clock), shop.history()
+    (one,) = settle_all(desk, replace(order, extensions=(one,)), history, began.at(desk.clock))
     desk.tell_spending(one.spending(str(order.key)))
     if one.in_doubt:
         raise doubt(order, one, shop, held=False)
