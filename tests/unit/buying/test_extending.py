@@ -23,7 +23,7 @@ from berth.orders.seen import SeenReservation
 from berth.orders.spending import Cap, Per, Rules
 from berth.orders.spending_gate import OPEN, Gate
 from berth.terms.money import Money
-from berth.terms.outcomes import BerthError, ExitCode, Spent
+from berth.terms.outcomes import BerthError, ExitCode, Spending, Spent
 from berth.terms.window import Window
 
 from .conftest import SELLERS, World
@@ -209,6 +209,19 @@ def test_the_refusal_of_a_second_copy_is_looked_at_while_writes_show_late(longer
     longer.world.clock.advance(minutes=3)
     assert longer.extend().how is How.FOUND
     longer.books_equal_ledger()
+
+
+def test_what_was_in_doubt_and_is_found_is_told_as_paid_however_the_command_ends(longer: Longer) -> None:
+    """The next wish has to wait for the payment of the one that was found: its money is known by now."""
+    longer.aws.fault, longer.aws.lag = "lost reply", timedelta(minutes=3)
+    refusal(longer.extend)
+    longer.world.clock.advance(minutes=3)
+    told: list[Spending] = []
+    desk = replace(longer.world.desk(), tell_spending=told.append)
+    further = Wish(until=WINDOW.end + 2 * WEEK)
+    ended = refusal(lambda: extend(desk, longer.till(), longer.order, further, None))
+    assert "is being paid" in ended.message
+    assert told[-1] == Spending.paid(Money.parse("7000.00"), str(KEY))
 
 
 def test_what_another_one_takes_the_place_of_was_not_bought(longer: Longer) -> None:
