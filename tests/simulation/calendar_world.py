@@ -117,7 +117,8 @@ class World:
         self.yard = Yard(
             fleet=self.fleet, calendars=FleetCalendars(self.fleet, NOW),
             zone_names=lambda account, region: ZoneNames.for_account(account, self.fleet.regions[region]),
-            offering_key=b"world", pool_numbers=PoolNumbers.of({key: n for n, key in enumerate(keys)}),
+            offering_key=b"world", session_key=b"world",
+            pool_numbers=PoolNumbers.of({key: n for n, key in enumerate(keys)}),
             clock=clock, real=real, ids=ids, faults=Faults(), **_not_there(),
         )  # fmt: skip
         self.accounts = [Account(f"{number:012d}", f"a{number}") for number in (1, 2)]
@@ -280,6 +281,7 @@ def _not_there() -> dict[str, Any]:
         "calendars",
         "zone_names",
         "offering_key",
+        "session_key",
         "pool_numbers",
         "clock",
         "real",

@@ -24,6 +24,7 @@ from berth.yard.errors import ServiceError
 from berth.yard.faults import Fault, FaultKind
 from berth.yard.identity.accounts import AccessKey
 from berth.yard.identity.authorisation import authorise
+from berth.yard.identity.sessions import Roles, key_of_session
 from berth.yard.line import Line
 from berth.yard.relay import PASSED_ON, relay_stranger, relayed
 from berth.yard.rest import Rest
@@ -102,8 +103,9 @@ class RequestIds:
 class App:
     """The AWS side of a yard, as an ASGI application.
 
-    `keys()` gives the access keys by id; once `stopping` is set nobody is kept waiting on purpose. `rest` is
-    the emulator that answers what the yard does not serve; None = there is none.
+    `keys()` gives the access keys by id, `roles()` the roles whose sessions ask; once `stopping` is set
+    nobody is kept waiting on purpose. `rest` is the emulator that answers what the yard does not serve;
+    None = there is none.
     """
 
     def __init__(
@@ -116,6 +118,7 @@ class App:
         throttles: Throttles,
         keys: Callable[[], Mapping[str, AccessKey]],
         stopping: asyncio.Event,
+        roles: Callable[[], Roles] = dict,
         rest: Rest | None = None,
     ) -> None:
         self._yard = yard
@@ -124,6 +127,7 @@ class App:
         self._calls = calls
         self._throttles = throttles
         self._keys = keys
+        self._roles = roles
         self._stopping = stopping
         self._rest = rest
         self._verifier = Verifier()
@@ -187,7 +191,7 @@ class App:
         """The answer to whoever speaks to a service that the yard has no wire for."""
         if self._rest is None or claim is None:
             return _NOT_AWS
-        key = self._keys().get(claim.access_key_id)
+        key = self._key_of(claim)
         return await relay_stranger(
             self._rest, request, claim, key=key, verifier=self._verifier, now=self._yard.real.now()
         )
@@ -200,7 +204,7 @@ class App:
             if problem is not None:
                 raise problem
             assert claim is not None
-            key = self._keys().get(claim.access_key_id)
+            key = self._key_of(claim)
             if key is None:
                 raise SignatureProblem(SignatureFault.UNKNOWN_KEY, "no such access key in this yard")
             if claim.service != _SIGNING_NAMES[service]:
@@ -209,7 +213,10 @@ class App:
                     f"Credential should be scoped to correct service: '{_SIGNING_NAMES[service]}'.",
                 )
             tolerance = _TOLERANCE.get(service, _TOLERANCE_ELSE)
-            self._verifier.check(request, claim, key.secret, self._yard.real.now(), tolerance)
+            now = self._yard.real.now()
+            self._verifier.check(request, claim, key.secret, now, tolerance)
+            if key.until is not None and now >= key.until:
+                raise SignatureProblem(SignatureFault.TOKEN_EXPIRED, "the session is over")
         except SignatureProblem as found:
             raise refusal(service, found) from None
         if claim.region not in self._yard.fleet.regions and claim.region != _GLOBAL.get(service):
@@ -219,6 +226,14 @@ class App:
                 SignatureProblem(SignatureFault.UNKNOWN_KEY, f"Region {claim.region} is not in this fleet"),
             )
         return key
+
+    def _key_of(self, claim: Claim) -> AccessKey | None:
+        """The key pair that a request says it is signed with; a session's only with the session's token."""
+        if claim.security_token is None:
+            return self._keys().get(claim.access_key_id)
+        return key_of_session(
+            self._yard.session_key, claim.access_key_id, claim.security_token, self._roles()
+        )
 
     # -- what --------------------------------------------------------------------------------------------
     async def _accepted(
@@ -233,6 +248,7 @@ class App:
             operation = find(exchange.service, exchange.operation)
             if operation is None:
                 raise not_served(exchange.service, exchange.operation)
+            self._end_session(exchange, key)
             self._throttle(exchange, key, region)
             params = wire.parse(exchange.operation, exchange.request)
             authorise(key.account, exchange.service, exchange.operation, params, region)
@@ -256,6 +272,13 @@ class App:
 
     def _note(self, exchange: Exchange, key: AccessKey, region: str, code: str) -> None:
         self._calls.note(self._record(exchange, key.account.account_id, region, False, code))
+
+    def _end_session(self, exchange: Exchange, key: AccessKey) -> None:
+        """Refuse keys of a session as over, when told so."""
+        told = (FaultKind.EXPIRED_SESSION, exchange.operation, key.account.account_id)
+        if key.until is not None and self._yard.faults.take(*told) is not None:
+            problem = SignatureProblem(SignatureFault.TOKEN_EXPIRED, "the session is over")
+            raise refusal(exchange.service, problem)
 
     def _throttle(self, exchange: Exchange, key: AccessKey, region: str) -> None:
         account_id = key.account.account_id

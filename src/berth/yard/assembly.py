@@ -23,8 +23,9 @@ class Yard:
     """All parts of a running yard. Handed to every operation; nothing in it is global.
 
     `calendars` is what is promised in every pool, changed only by the writer; `offering_key` signs the ids of
-    offerings, `pool_numbers` are how EC2's name pools; `real` is this machine's clock, `clock` the yard's.
-    `surroundings` gives what surrounds the instances of an account (id) in a Region.
+    offerings, `session_key` the sessions of roles, `pool_numbers` are how EC2's name pools; `real` is this
+    machine's clock, `clock` the yard's. `surroundings` gives what surrounds the instances of an account (id)
+    in a Region.
     """
 
     fleet: Fleet
@@ -32,6 +33,7 @@ class Yard:
     zone_names: Callable[[str, str], ZoneNames]
     surroundings: Callable[[str, str], Surroundings]
     offering_key: bytes
+    session_key: bytes
     pool_numbers: PoolNumbers
     clock: YardClock
     real: Clock

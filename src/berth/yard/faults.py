@@ -30,6 +30,7 @@ class FaultKind(StrEnum):
     ABSENT_MEMBERS = "absent-members"  # the members named in `amount` (comma separated) are left out
     UNKNOWN_VALUES = "unknown-values"  # the members named in `amount` hold a value that no model knows
     MALFORMED_BODY = "malformed-body"  # the answer's body is cut in the middle
+    EXPIRED_SESSION = "expired-session"  # the keys of a role's session are refused as over, nothing done
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,7 +91,7 @@ def open_yard(folder: DataFolder, fleet: Fleet, clock: str, doors: Doors) -> Ope
         if yard_clock.stopped and not fleet.is_rehearsal:
             raise ClockRefused("only a rehearsal's clock can stand still; this fleet owns real machines")
         start.now, start.now_us = yard_clock.now(), to_micros(yard_clock.now())
-        key = _offering_key(start)
+        key, session_key = _kept_key(start, "offering-key"), _kept_key(start, "session-key")
         if not access_keys(start):
             add_account(start, FIRST_ACCOUNT)
         accounts = len({key.account.account_id for key in access_keys(start).values()})
@@ -120,7 +120,8 @@ def open_yard(folder: DataFolder, fleet: Fleet, clock: str, doors: Doors) -> Ope
     provisioner = Provisioner(engine, folder.models, _orders_reader(folder.store), doors.fetch, report)
     yard = Yard(
         fleet=fleet, calendars=calendars, zone_names=_zone_names(fleet),
-        surroundings=doors.surroundings or own_surroundings(fleet), offering_key=key, pool_numbers=numbers,
+        surroundings=doors.surroundings or own_surroundings(fleet), offering_key=key,
+        session_key=session_key, pool_numbers=numbers,
         clock=yard_clock, real=doors.real, ids=doors.ids, faults=Faults(), engine=engine,
         provisioner=provisioner,
     )  # fmt: skip
@@ -174,12 +175,13 @@ def _check_kind(tx: Transaction, fleet: Fleet) -> None:
         )
 
 
-def _offering_key(tx: Transaction) -> bytes:
-    row = tx.one("SELECT value FROM meta WHERE key = 'offering-key'")
+def _kept_key(tx: Transaction, name: str) -> bytes:
+    """A key of the yard's own, made once."""
+    row = tx.one("SELECT value FROM meta WHERE key = ?", name)
     if row is not None:
         return bytes.fromhex(row["value"])
     key = secrets.token_bytes(32)
-    tx.insert("meta", key="offering-key", value=key.hex())
+    tx.insert("meta", key=name, value=key.hex())
     return key
 
 

@@ -48,6 +48,8 @@ async def relay_stranger(
         if key is None:
             raise SignatureProblem(SignatureFault.UNKNOWN_KEY, "no such access key in this yard")
         verifier.check(request, claim, key.secret, now, TOLERANCE)
+        if key.until is not None and now >= key.until:
+            raise SignatureProblem(SignatureFault.TOKEN_EXPIRED, "the session is over")
         return await passed_on(rest, request)
     except SignatureProblem as found:
         return _plain(403, found.detail)

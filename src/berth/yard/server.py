@@ -25,6 +25,8 @@ from berth.yard.app import App
 from berth.yard.calls import CallLog
 from berth.yard.data_folder import DataFolder
 from berth.yard.identity.accounts import AccessKey, access_keys
+from berth.yard.identity.roles import roles
+from berth.yard.identity.sessions import Roles
 from berth.yard.lifecycle.clock import next_due
 from berth.yard.line import Line
 from berth.yard.opening import OpenYard
@@ -100,19 +102,25 @@ def _uvicorn(app: Any, protocol: type[asyncio.Protocol]) -> _Server:
 
 
 class KeyRing:
-    """The access keys in memory; read again when an account was added."""
+    """The access keys and the roles in memory; read again when one was added or changed."""
 
     def __init__(self, opened: OpenYard) -> None:
         self._opened = opened
         self._keys: Mapping[str, AccessKey] = {}
+        self._roles: Roles = {}
         self.refresh()
 
     def refresh(self) -> None:
-        """Read all keys."""
+        """Read all keys and roles."""
         self._keys = self._opened.writer.submit(access_keys).result()
+        self._roles = self._opened.writer.submit(roles).result()
 
     def __call__(self) -> Mapping[str, AccessKey]:
         return self._keys
+
+    def roles(self) -> Roles:
+        """The roles, by account id and name."""
+        return self._roles
 
 
 class Server:
@@ -140,7 +148,7 @@ class Server:
         throttles = Throttles(opened.yard.fleet, throttle_scale)
         app = App(
             opened.yard, writer=opened.writer, reader=opened.reader, calls=self._calls,
-            throttles=throttles, keys=keys, stopping=self._stop, rest=rest,
+            throttles=throttles, keys=keys, roles=keys.roles, stopping=self._stop, rest=rest,
         )  # fmt: skip
         self._facts = {
             "version": __version__,

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import boto3
 import pytest
 from botocore.exceptions import ConnectionClosedError, ReadTimeoutError
 from botocore.parsers import ResponseParserError
@@ -219,6 +220,21 @@ def test_a_body_can_be_cut_in_the_middle(shared: YardProcess) -> None:
     shared.fault("malformed-body", "DescribeRegions")
     with pytest.raises(ResponseParserError):
         shared.clients("ec2", **ONE_TRY).describe_regions()
+
+
+def test_a_session_can_be_over_before_its_time(shared: YardProcess) -> None:
+    """Once, for the operation that was named; the keys of a user never end."""
+    role = shared.role("default", "reader", trust=["default"])
+    given = shared.clients.sts.assume_role(RoleArn=role, RoleSessionName="ada")["Credentials"]
+    session = boto3.client(
+        "sagemaker", region_name="us-east-1", endpoint_url=shared.environment["AWS_ENDPOINT_URL"],
+        aws_access_key_id=given["AccessKeyId"], aws_secret_access_key=given["SecretAccessKey"],
+        aws_session_token=given["SessionToken"],
+    )  # fmt: skip
+    shared.fault("expired-session", "ListModels")
+    shared.clients.sagemaker.list_models()
+    assert refused(session.list_models).code == "ExpiredTokenException"
+    assert session.list_models()["Models"] == []
 
 
 def test_a_fault_may_concern_one_account_only(shared: YardProcess) -> None:

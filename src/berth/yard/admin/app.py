@@ -104,6 +104,22 @@ def add_user(desk: Desk, request: Request, body: dict[str, Any]) -> Any:
     return desk.add_user(str(body.get("account", "")), str(body.get("name", "")), str(body.get("policy", "")))
 
 
+def roles(desk: Desk, request: Request, body: dict[str, Any]) -> Any:
+    """
+    summary: The roles of all accounts, and whom they trust.
+    responses: {200: {description: a list}}
+    """
+    return desk.roles()
+
+
+def put_role(desk: Desk, request: Request, body: dict[str, Any]) -> Any:
+    """
+    summary: Give an account a role or change it; body {"account", "name", "trust", "external_id", "policy"}.
+    responses: {200: {description: the role}, 400: {description: no such account, bad trust or policy}}
+    """
+    return desk.put_role(body)
+
+
 def clock(desk: Desk, request: Request, body: dict[str, Any]) -> Any:
     """
     summary: The yard's clock.
@@ -195,6 +211,8 @@ ROUTES: tuple[tuple[str, str, Work], ...] = (
     ("GET", "/accounts", accounts),
     ("POST", "/accounts", add_account),
     ("POST", "/users", add_user),
+    ("GET", "/roles", roles),
+    ("POST", "/roles", put_role),
     ("GET", "/clock", clock),
     ("POST", "/clock", move_clock),
     ("GET", "/faults", faults),

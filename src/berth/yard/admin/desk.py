@@ -26,6 +26,7 @@ from berth.yard.identity.accounts import (
     add_user,
 )
 from berth.yard.identity.policies import EVERYTHING, PolicyRefused
+from berth.yard.identity.roles import Role, RoleRefused, put_role, roles
 from berth.yard.lifecycle.clock import EARLIEST, LATEST, ClockRefused
 from berth.yard.lifecycle.timers import Timekeeper
 from berth.yard.services.ec2.block_seed import BlockSeed, seed_block
@@ -53,7 +54,7 @@ class Addresses:
 class Desk:
     """The operator's desk of one running yard. Any thread may call its methods; they wait for the writer.
 
-    `refresh_keys` is called after an account was added.
+    `refresh_keys` is called after an account or a role was added or changed.
     """
 
     def __init__(
@@ -129,6 +130,35 @@ class Desk:
             raise Refused(str(problem)) from None
         self._refresh_keys()
         return self._key(key)
+
+    def roles(self) -> list[dict[str, Any]]:
+        """The roles, in the order in which they were made; an external id is told as asked for or not."""
+        return [_shown_role(role) for role in self._read(roles).values()]
+
+    def put_role(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Give an account a role, or change the one of that name: `account`, `name`, `trust` (a list of
+        ARNs, or of accounts by name or id), `external_id`, `policy`, `max_session`. Raises Refused."""
+        given = body.get("trust")
+        if not isinstance(given, list):
+            raise Refused('trust must be a list: ["arn:aws:iam::111122223333:user/ada"]')
+        try:
+            role = Role(
+                "", "", "", str(body.get("name", "")), tuple(self._trusted(str(one)) for one in given),
+                str(body.get("external_id") or ""), str(body.get("policy") or EVERYTHING),
+                parse_duration(str(body.get("max_session") or "1h")),
+            )  # fmt: skip
+            of = self._key_of(str(body.get("account", ""))).account.name
+            made: Role = self._writer.submit(lambda tx: put_role(tx, of, role)).result()
+        except (RoleRefused, NoAccount, ValueError) as problem:
+            raise Refused(str(problem)) from None
+        self._refresh_keys()
+        return _shown_role(made)
+
+    def _trusted(self, text: str) -> str:
+        """An ARN as it is; an account, by name or id, as the ARN that stands for all of it."""
+        if text.startswith("arn:"):
+            return text
+        return f"arn:aws:iam::{self._key_of(text).account.account_id}:root"
 
     @staticmethod
     def _key(key: AccessKey) -> dict[str, str]:
@@ -314,6 +344,18 @@ class Desk:
         if not EARLIEST <= start < LATEST or span > LATEST - start:
             raise Refused(f"a window lies between {iso(EARLIEST)} and {iso(LATEST)}")
         return Window(start, start + span)
+
+
+def _shown_role(role: Role) -> dict[str, Any]:
+    return {
+        "arn": role.arn(),
+        "role_id": role.role_id,
+        "account": role.account_id,
+        "name": role.name,
+        "trust": list(role.trusted),
+        "external_id": bool(role.external_id),
+        "max_session_s": int(role.max_session.total_seconds()),
+    }
 
 
 def _start_of(state: str, now: datetime) -> datetime:

@@ -293,6 +293,46 @@ def _text_of(file: Path | None) -> str:
         raise BerthError(ExitCode.BAD_REQUEST, f"{file} cannot be read: {problem}") from None
 
 
+@account_app.command("role")
+def account_role(  # noqa: PLR0917 - a command line's options, given by name
+    account: Annotated[str, typer.Argument(help="The account's name or id.")],
+    name: Annotated[str, typer.Argument(help="Letters, digits and _+=,.@-.")],
+    trust: Annotated[
+        list[str],
+        typer.Option("--trust", metavar="WHO", help="ARN, or an account's name or id; may be repeated."),
+    ],
+    external_id: Annotated[
+        str, typer.Option("--external-id", help="What whoever assumes it must know.")
+    ] = "",
+    policy: Annotated[
+        Path | None,
+        typer.Option("--policy", help="IAM policy (JSON file): all that it may do. None: everything."),
+    ] = None,
+    max_session: Annotated[str, typer.Option("--max-session", help="The longest session, 1h to 12h.")] = "1h",
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """Give an account a role that others may assume, or change it; prints its ARN."""
+    body = {
+        "account": account, "name": name, "trust": trust, "external_id": external_id,
+        "policy": _text_of(policy), "max_session": max_session,
+    }  # fmt: skip
+    answer = _ask(data, "POST", "/roles", body)
+    _show(as_json, answer, [f"role {answer['arn']}", *_role_lines(answer)])
+
+
+@account_app.command("roles")
+def account_roles(data: Data = None, as_json: AsJson = False) -> None:
+    """The roles, and whom they trust."""
+    answer = _ask(data, "GET", "/roles")
+    _show(as_json, answer, [line for one in answer for line in (one["arn"], *_role_lines(one))])
+
+
+def _role_lines(role: dict[str, Any]) -> list[str]:
+    asked = ["  asks for an external id"] if role["external_id"] else []
+    return [*(f"  trusts {arn}" for arn in role["trust"]), *asked]
+
+
 @account_app.command("list")
 def account_list(data: Data = None, as_json: AsJson = False) -> None:
     """The accounts and their key ids."""

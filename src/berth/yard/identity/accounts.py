@@ -7,6 +7,7 @@ or a yard's keys to anybody else. The secret is kept as it is: Signature Version
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import NewType
 
 from berth.terms.ids import IdSource
@@ -18,15 +19,32 @@ AccountId = NewType("AccountId", str)
 
 
 @dataclass(frozen=True, slots=True)
+class AssumedRole:
+    """As whom somebody asks who has assumed a role: its name and id, the session's name, and the policy that
+    the session was given ('': it may do what the role may)."""
+
+    name: str
+    role_id: str
+    session: str
+    session_policy: str = EVERYTHING
+
+
+@dataclass(frozen=True, slots=True)
 class Account:
     """Who asks: twelve digits, the name given at `berth yard account add`, and the IAM policy of the user as
     JSON text ('': everything is allowed). `further_user` is the user's name; '' is the first one, who is
-    named like the account."""
+    named like the account. `as_role`: no user but the session of a role asks, and `policy` is the role's."""
 
     account_id: str
     name: str
     policy: str = EVERYTHING
     further_user: str = ""
+    as_role: AssumedRole | None = None
+
+    @property
+    def policies(self) -> tuple[str, ...]:
+        """All that must allow what is asked for."""
+        return (self.policy, self.as_role.session_policy) if self.as_role else (self.policy,)
 
     @property
     def user(self) -> str:
@@ -36,11 +54,12 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class AccessKey:
-    """A key pair of an account."""
+    """A key pair of an account. `until` is when a session's ends, by real time; None: never."""
 
     access_key_id: str
     secret: str
     account: Account
+    until: datetime | None = None
 
 
 class AccountExists(ValueError):

@@ -21,6 +21,8 @@ _FREE_TEXT = frozenset({"Environment", "Tags"})  # what stands there is the call
 # IAM's names of services, where they are not botocore's.
 _PREFIXES = {"sagemaker-runtime": "sagemaker", "service-quotas": "servicequotas"}
 _NEEDS_NO_RIGHT = frozenset({"sts:GetCallerIdentity"})  # STS API reference: "no permissions are required"
+# Decided by the operation itself, which knows the role and whom it trusts.
+_DECIDED_LATER = frozenset({"sts:AssumeRole"})
 _ON_DEMAND = "on-demand"
 
 
@@ -29,9 +31,19 @@ def action_of(service: str, operation: str) -> str:
     return f"{_PREFIXES.get(service, service)}:{operation}"
 
 
-def user_arn(account: Account, region: str) -> str:
-    """The ARN of the user who asks; an account's first one is named like the account."""
+def caller_arn(account: Account, region: str) -> str:
+    """The ARN of whoever asks: a role's session, or a user; an account's first is named like the account."""
+    if account.as_role is not None:
+        session = f"{account.as_role.name}/{account.as_role.session}"
+        return f"arn:{partition_of(region)}:sts::{account.account_id}:assumed-role/{session}"
     return f"arn:{partition_of(region)}:iam::{account.account_id}:user/{account.user}"
+
+
+def principal_arn(account: Account, region: str) -> str:
+    """The ARN of the identity behind it: of a session, its role (IAM's key `aws:PrincipalArn`)."""
+    if account.as_role is not None:
+        return f"arn:{partition_of(region)}:iam::{account.account_id}:role/{account.as_role.name}"
+    return caller_arn(account, region)
 
 
 def authorise(
@@ -41,23 +53,24 @@ def authorise(
     for text in _arns(params):
         arn = read_arn(text)
         if arn is not None and arn.service in _OWNED and arn.account_id != account.account_id:
-            raise _denied(account, service, operation, text, region)
-    if account.policy == EVERYTHING:
-        return
+            raise denied(account, service, operation, text, region)
     action = action_of(service, operation)
-    if action in _NEEDS_NO_RIGHT:
+    if action in _NEEDS_NO_RIGHT | _DECIDED_LATER:
         return
     place = Place(region, account.account_id)
-    verdict = evaluate(read_policy(account.policy), action, place, _known(account, action, params, region))
-    if verdict.decision is not Decision.ALLOWED:
-        raise _denied(account, service, operation, "*", region)
+    for policy in account.policies:
+        if policy == EVERYTHING:
+            continue
+        verdict = evaluate(read_policy(policy), action, place, known_of(account, action, params, region))
+        if verdict.decision is not Decision.ALLOWED:
+            raise denied(account, service, operation, "*", region)
 
 
-def _known(account: Account, action: str, params: Mapping[str, Any], region: str) -> Context:
+def known_of(account: Account, action: str, params: Mapping[str, Any], region: str) -> Context:
     """The condition keys that a yard knows of a request."""
     known = {
         "aws:requestedregion": (region,),
-        "aws:principalarn": (user_arn(account, region),),
+        "aws:principalarn": (principal_arn(account, region),),
         "aws:principalaccount": (account.account_id,),
     }
     if action == "ec2:RunInstances":
@@ -66,7 +79,8 @@ def _known(account: Account, action: str, params: Mapping[str, Any], region: str
     return known
 
 
-def _denied(account: Account, service: str, operation: str, resource: str, region: str) -> ServiceError:
+def denied(account: Account, service: str, operation: str, resource: str, region: str) -> ServiceError:
+    """The refusal, in the words of AWS's services."""
     if service == "ec2":
         return ServiceError(
             "UnauthorizedOperation", "You are not authorized to perform this operation.", status=403
@@ -74,7 +88,7 @@ def _denied(account: Account, service: str, operation: str, resource: str, regio
     code, status = ("AccessDenied", 403) if service in ("iam", "sts") else ("AccessDeniedException", 400)
     return ServiceError(
         code,
-        f"User: {user_arn(account, region)} is not authorized to perform:"
+        f"User: {caller_arn(account, region)} is not authorized to perform:"
         f" {action_of(service, operation)} on resource: {resource}",
         status=status,
     )

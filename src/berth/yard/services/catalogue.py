@@ -29,7 +29,7 @@ from berth.yard.services.sagemaker import (
 from berth.yard.services.sagemaker_runtime import invocations
 from berth.yard.services.service_quotas import quotas as service_quotas
 from berth.yard.services.service_quotas import requests as quota_requests
-from berth.yard.services.sts import caller_identity
+from berth.yard.services.sts import assume_role, caller_identity
 
 SERVICES = (
     regions,
@@ -55,5 +55,6 @@ SERVICES = (
     service_quotas,
     quota_requests,
     caller_identity,
+    assume_role,
     simulation,
 )

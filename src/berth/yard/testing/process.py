@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -250,6 +250,29 @@ class YardProcess:
         body = {"account": account, "name": name, "policy": json.dumps(policy) if policy else ""}
         added: dict[str, str] = ask(self.folder.admin_socket, "POST", "/users", body)
         return added
+
+    def role(
+        self,
+        account: str,
+        name: str,
+        *,
+        trust: Sequence[str],
+        external_id: str = "",
+        policy: Mapping[str, Any] | None = None,
+        max_session: str = "1h",
+    ) -> str:
+        """Give an account a role, or change the one of that name; its ARN. `trust` has ARNs, or accounts by
+        name or id."""
+        body = {
+            "account": account,
+            "name": name,
+            "trust": list(trust),
+            "external_id": external_id,
+            "policy": json.dumps(policy) if policy else "",
+            "max_session": max_session,
+        }
+        made: dict[str, str] = ask(self.folder.admin_socket, "POST", "/roles", body)
+        return made["arn"]
 
     def fault(
         self,

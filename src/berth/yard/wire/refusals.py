@@ -16,6 +16,7 @@ _TOLERANCE = timedelta(minutes=5)
 _TOLERANCES = {"ec2": timedelta(minutes=15)}
 
 _TOKEN_INVALID = "The security token included in the request is invalid."  # noqa: S105 - a sentence, no secret
+_TOKEN_EXPIRED = "The security token included in the request is expired"  # noqa: S105 - a sentence, no secret
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,7 @@ def _json_refusals(status: int) -> dict[SignatureFault, Refusal]:
         SignatureFault.MISMATCH: Refusal("InvalidSignatureException", status, MISMATCH_TEXT),
         SignatureFault.SKEWED: mismatch,
         SignatureFault.EXPIRED: mismatch,
+        SignatureFault.TOKEN_EXPIRED: Refusal("ExpiredTokenException", status, _TOKEN_EXPIRED),
     }
 
 
@@ -59,6 +61,7 @@ _QUERY: dict[SignatureFault, Refusal] = {
     SignatureFault.MISMATCH: Refusal("SignatureDoesNotMatch", 403, MISMATCH_TEXT),
     SignatureFault.SKEWED: _STS_MISMATCH,
     SignatureFault.EXPIRED: _STS_MISMATCH,
+    SignatureFault.TOKEN_EXPIRED: Refusal("ExpiredToken", 403, _TOKEN_EXPIRED),
 }
 
 REFUSALS: Mapping[str, Mapping[SignatureFault, Refusal]] = {
@@ -72,6 +75,7 @@ REFUSALS: Mapping[str, Mapping[SignatureFault, Refusal]] = {
         SignatureFault.MISMATCH: _EC2_INVALID,
         SignatureFault.SKEWED: _EC2_EXPIRED,
         SignatureFault.EXPIRED: _EC2_EXPIRED,
+        SignatureFault.TOKEN_EXPIRED: _EC2_EXPIRED,
     },
     "sts": _QUERY,
     "iam": _QUERY,

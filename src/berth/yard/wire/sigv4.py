@@ -51,6 +51,7 @@ class SignatureFault(StrEnum):
     MISMATCH = "mismatch"  # the signature does not cover this request, or another secret made it
     SKEWED = "skewed"  # signed too long ago or too far ahead of the server's clock
     EXPIRED = "expired"  # a presigned request after its time
+    TOKEN_EXPIRED = "token-expired"  # noqa: S105 - a session's keys after their time
 
 
 class SignatureProblem(Exception):

@@ -1,4 +1,4 @@
-"""SimulatePrincipalPolicy: what an account's policy says of actions, without doing them.
+"""SimulatePrincipalPolicy: what the policy of a user or a role says of actions, without doing them.
 
 The answer follows the API reference and the IAM user guide ("Testing IAM policies", read 2026-11): one result
 an action and resource, `*` where none is named; condition keys without a value are reported as missing.
@@ -13,7 +13,7 @@ from typing import Any
 from berth.yard.assembly import Yard
 from berth.yard.errors import ServiceError
 from berth.yard.identity.accounts import Account, access_keys
-from berth.yard.identity.authorisation import user_arn
+from berth.yard.identity.authorisation import principal_arn
 from berth.yard.identity.policies import (
     Context,
     Decision,
@@ -22,6 +22,7 @@ from berth.yard.identity.policies import (
     evaluate,
     read_policy,
 )
+from berth.yard.identity.roles import roles
 from berth.yard.services.operation import Call, reads
 from berth.yard.services.paging import key_in, write_token
 from berth.yard.store.transaction import Reading
@@ -34,11 +35,11 @@ _GRANTED = "IAM Policy"
 
 @reads("iam", "SimulatePrincipalPolicy")
 def simulate_principal_policy(call: Call, yard: Yard, rows: Reading) -> dict[str, Any]:
-    """What a user's own policy, with those of PolicyInputList, allows; the boundary's say beside it."""
+    """What a user's or role's own policy, with those of PolicyInputList, allows; the boundary's beside."""
     source = _source(call, rows)
     _check(call)
     context = _context(call)
-    granted = _read([source.policy, *call.params.get("PolicyInputList", ())])
+    granted = _read([source, *call.params.get("PolicyInputList", ())])
     boundary = _read(call.params.get("PermissionsBoundaryPolicyInputList", ()))
     asked = [
         (action, resource)
@@ -56,12 +57,15 @@ def simulate_principal_policy(call: Call, yard: Yard, rows: Reading) -> dict[str
     return {"EvaluationResults": results, "IsTruncated": True, "Marker": write_token(_scope(call), [end])}
 
 
-def _source(call: Call, rows: Reading) -> Account:
-    """The user of the caller's account whom PolicySourceArn names. Raises NoSuchEntity."""
+def _source(call: Call, rows: Reading) -> str:
+    """The policy of the caller's account's user or role that PolicySourceArn names. Raises NoSuchEntity."""
     source, account_id = call.params["PolicySourceArn"], call.account.account_id
     for account in (call.account, *(key.account for key in access_keys(rows).values())):
-        if account.account_id == account_id and _user(account) == source:
-            return account
+        if account.account_id == account_id and _identity(account) == source:
+            return account.policy
+    for role in roles(rows).values():
+        if role.account_id == account_id and role.arn() == source:
+            return role.policy
     raise ServiceError("NoSuchEntity", f"The policy source {source} cannot be found.", status=404)
 
 
@@ -69,7 +73,7 @@ def _check(call: Call) -> None:
     """Raises InvalidInput for another caller than the source, for what is not simulated, for no action."""
     params = call.params
     if params.get("CallerArn", params["PolicySourceArn"]) != params["PolicySourceArn"]:
-        raise _invalid("The caller ARN is not that of a user of this account.")
+        raise _invalid("The caller ARN is not that of the policy source.")
     for name in _NOT_SIMULATED:
         if params.get(name):
             raise _invalid(f"{name} is not simulated by this yard.")
@@ -78,8 +82,8 @@ def _check(call: Call) -> None:
             raise _invalid(f"Invalid action name: {action}")
 
 
-def _user(account: Account) -> str:
-    return user_arn(account, "us-east-1")
+def _identity(account: Account) -> str:
+    return principal_arn(account, "us-east-1")
 
 
 def _context(call: Call) -> Context:

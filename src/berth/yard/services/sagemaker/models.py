@@ -21,7 +21,7 @@ def _check_container(params: Mapping[str, Any]) -> None:
         )
     if len(containers) > 1:
         raise ServiceError("ValidationException", "This yard serves models of one container, not pipelines.")
-    container = params.get("PrimaryContainer") or containers[0]
+    container = containers[0] if containers else params["PrimaryContainer"]
     if not container.get("Image"):
         raise ServiceError(
             "ValidationException", "A container must have an Image; this yard has no packages."
