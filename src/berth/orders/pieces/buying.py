@@ -44,7 +44,7 @@ from berth.orders.spending_gate import (
 )
 from berth.terms.instants import iso
 from berth.terms.money import Money
-from berth.terms.outcomes import BerthError, ExitCode
+from berth.terms.outcomes import BerthError, ExitCode, Spent
 
 Agree = Callable[[Sequence[Ranked], Survey, Money], None]
 """Shows what is about to be paid and asks; raises BerthError for a no."""
@@ -104,7 +104,7 @@ class _Buying:
 
     def run(self) -> Bought:
         known = self._book.whole(self._wanted.key)
-        _check_free(self._desk, known)
+        _check_free(self._book, self._desk, known)
         try:
             return self._go_on(known, self._pieces(known))
         except BerthError as problem:
@@ -351,13 +351,16 @@ def halt_if_left(book: WholeBook, desk: Desk, whole: Whole) -> Whole:
     return book.move(whole, to, desk.clock.now(), "the process that was buying ended")
 
 
-def _check_free(desk: Desk, known: Whole | None) -> None:
-    """Raise BerthError while another process may be buying pieces of the whole."""
+def _check_free(book: WholeBook, desk: Desk, known: Whole | None) -> None:
+    """Raise BerthError while another process may be buying pieces of the whole: what was spent for it by now
+    is told, and while a piece is in doubt the outcome is not known."""
     if known is not None and is_at_work(desk, known):
+        spent = spending_of(known.key, list(book.orders(known).values()))
         raise BerthError(
-            ExitCode.DECISION_NEEDED,
+            ExitCode.OUTCOME_UNKNOWN if spent.spent is Spent.NOT_KNOWN else ExitCode.DECISION_NEEDED,
             f"order {known.key} is being bought by another process ({known.holder})",
             f"berth show {known.key}",
+            spent,
         )
 
 
