@@ -28,6 +28,7 @@ from berth.planner.need import Goal, Need
 from berth.planner.offers import Offer, PlaceAnswer, PlaceOutcome, Query, reclaim_before_end
 from berth.planner.own_prices import as_agreed, with_reservations
 from berth.planner.owned import OwnedAnswer, blocks_owned, owned_choices
+from berth.planner.phrases import rate_text
 from berth.planner.plan import Choice, Plan, Rejected
 from berth.planner.preference import preference
 from berth.planner.runner_up import beside_first
@@ -165,9 +166,36 @@ def _plausible(
             not r.live, str(r.as_of), r.source, str(r.hourly),
         ),
     )  # fmt: skip
-    return tuple(
-        replace(rate, hourly=known_or_none(rate.hourly, floors.get(rate.instance_type))) for rate in ordered
-    )
+    spot = _spot_floors(_judged(rate, floors.get(rate.instance_type)) for rate in ordered)
+    return tuple(_judged(rate, spot.get(_of_spot(rate), floors.get(rate.instance_type))) for rate in ordered)
+
+
+def _of_spot(rate: HourlyRate) -> tuple[str, str] | None:
+    """By what the floor of a Spot price is found; None for another way's, and for what has no price."""
+    if rate.way is not Way.SPOT or rate.hourly is None:
+        return None
+    return rate.instance_type, rate.hourly.currency
+
+
+def _judged(rate: HourlyRate, floor: Money | None) -> HourlyRate:
+    """The rate, unknown with the reason where it cannot be a price."""
+    if rate.hourly is None or known_or_none(rate.hourly, floor) is not None:
+        return rate
+    return replace(rate, hourly=None, note=f"{rate_text(rate.hourly)}/h is implausibly low")
+
+
+def _spot_floors(rates: Iterable[HourlyRate]) -> Mapping[tuple[str, str] | None, Money | None]:
+    """By type and currency, from the lowest plausible on-demand rate.
+
+    Spot is up to 90 % off what on-demand costs now (EC2 guide, read 2026-11), and on-demand cost twice as
+    much some years ago: the highest list price is no measure of it.
+    """
+    lowest: dict[tuple[str, str], Money] = {}
+    for rate in rates:
+        if rate.way is Way.ON_DEMAND and rate.hourly is not None:
+            key = (rate.instance_type, rate.hourly.currency)
+            lowest[key] = min(lowest.get(key, rate.hourly), rate.hourly)
+    return {key: floor_from(hourly) for key, hourly in lowest.items()}
 
 
 def _floor(kind: str, rates: Sequence[HourlyRate]) -> Money | None:

@@ -101,6 +101,24 @@ def test_another_currency_is_bought_in_its_own_and_an_unknown_one_never(
     assert line is None or line in text
 
 
+@pytest.mark.parametrize(
+    ("hourly", "known"), [("8.741", True), ("5.51", True), ("5.50", False), ("0.24", False)]
+)
+def test_a_spot_price_is_held_against_what_on_demand_costs_now(
+    hourly: str, known: bool, a_need: Make, now: datetime
+) -> None:
+    """p5 costs 55.04 an hour and listed at 98.32 once: 8.741 for Spot is 84 % off, and no mistake."""
+    need = a_need(target=Target.INSTANCES, instance_type="p5.48xlarge", start=None, regions=("us-west-2",))
+    rates = (
+        HourlyRate(Way.ON_DEMAND, "us-west-2", "on-demand", Money(Decimal("55.04")), live=True),
+        HourlyRate(Way.SPOT, "us-west-2", "spot", Money(Decimal(hourly)), live=True, zone_id="usw2-az4"),
+    )
+    plan = make_plan(need, [], rates, now)
+    (spot,) = (line.rate for line in plan.pay_as_you_go if line.rate.way is Way.SPOT)
+    assert (spot.hourly is not None) is known
+    assert known or spot.note == f"{hourly}/h is implausibly low"
+
+
 def test_an_implausible_rate_is_unknown(
     a_need: Make, an_offer: Make, an_answer: Make, rates: Rates, now: datetime
 ) -> None:

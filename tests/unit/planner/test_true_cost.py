@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from berth.cli.plot import check_plot, draw, looks
+from berth.cli.plot import LOOKS, check_plot, draw, legend
 from berth.facts.price_reviews import next_review
 from berth.planner.choose import make_plan
 from berth.planner.cost import HourlyRate, cost_of, pay_as_you_go
@@ -132,17 +132,59 @@ def test_a_rate_of_next_to_nothing_never_meets_the_offer(an_offer: Make) -> None
     assert the_curves(choice, rate).meetings[0].after is None
 
 
-def test_no_two_lines_of_the_picture_look_alike(an_offer: Make) -> None:
-    """Fourteen places have more lines than there are colours: the legend must tell them apart."""
+def test_each_way_is_one_line_with_a_shade_over_its_places(an_offer: Make) -> None:
+    """Fourteen places of four ways are four lines, however many prices there are; no two ways look alike."""
+    ways = (Way.SAGEMAKER_ON_DEMAND, Way.ON_DEMAND, Way.SPOT, Way.ODCR)
     rates = [
-        HourlyRate(way, f"r-{number}", "x", Money(USD(20 + number)))
-        for way in (Way.SAGEMAKER_ON_DEMAND, Way.ON_DEMAND, Way.SPOT, Way.ODCR)
+        HourlyRate(way, f"r-{number}", "x", Money(USD(20 + number)), live=True)
+        for way in ways
         for number in range(14)
     ]
-    drawn = [
-        tuple(sorted(look.items())) for _, look in looks(the_curves(a_choice(an_offer("228.77")), *rates))
+    home = HourlyRate(Way.SPOT, "us-east-1", "spot", Money(USD(25)), live=True, zone_id="use1-az6")
+    picture = the_curves(a_choice(an_offer("228.77")), *rates, home)
+    assert [band.near.way for band in picture.bands] == list(ways)
+    spot = picture.bands[2]
+    assert (spot.near.rate, spot.places) == (home, 15)
+    assert (spot.lowest.hourly, spot.highest.hourly) == (Money(USD(20)), Money(USD(33)))
+    assert spot.meeting.after is not None
+    assert len({LOOKS[way] for way in ways}) == len(ways)
+
+
+def test_the_legend_says_how_sure_each_price_is(an_offer: Make) -> None:
+    """Live or how old, Region assumed, what is promised, the span over places, and what is missing."""
+    rates = (
+        HourlyRate(
+            Way.SAGEMAKER_ON_DEMAND, "us-east-1", "hosting", Money(USD("28.497")), date(2025, 1, 26),
+            region_assumed=True,
+        ),
+        HourlyRate(Way.SPOT, "us-east-1", "spot", Money(USD(5)), live=True, zone_id="use1-az6"),
+        HourlyRate(Way.SPOT, "us-east-2", "spot", Money(USD(7)), live=True, zone_id="use2-az1"),
+        HourlyRate(Way.SPOT, "us-west-2", "spot", None, note="0.24/h is implausibly low", zone_id="usw2-az4"),
+    )  # fmt: skip
+    told = legend(the_curves(a_choice(an_offer("228.77")), *rates), date(2026, 12, 1))
+    listed = "seen 2025-01-26, 22 months old, Region assumed; may be refused on the day"
+    moves = "live; its price moves, and it may end on two minutes' notice"
+    assert told == [
+        "training-plan, us-east-1: $228.77, paid at the purchase, used or not",
+        f"sagemaker-on-demand us-east-1: {listed}",
+        f"spot use1-az6: {moves}; 2 places, $117.50 to $164.50, shaded",
+        "no line: spot usw2-az4: price not known (0.24/h is implausibly low)",
     ]
-    assert len(set(drawn)) == len(drawn) == 57
+    many = [HourlyRate(Way.SPOT, f"r-{number}", "spot", None) for number in range(20)]
+    told = legend(the_curves(a_choice(an_offer("228.77")), *many), date(2026, 12, 1))
+    assert told[-1] == "no line: 12 more, named in the plan"
+    assert len(told) == 10
+
+
+def test_rates_of_another_type_are_no_lines_of_this_one(an_offer: Make) -> None:
+    """Where several types would do, the picture and the meetings are those of the best choice's own type."""
+    own = HourlyRate(
+        Way.SPOT, "us-east-1", "spot", Money(USD(5)), zone_id="use1-az6", instance_type="ml.trn1.32xlarge"
+    )
+    other = replace(own, hourly=None, instance_type="ml.p5.48xlarge")
+    picture = the_curves(a_choice(an_offer("228.77")), own, other, replace(other, hourly=Money(USD(90))))
+    assert [line.rate for line in picture.others] == [own]
+    assert picture.left_out == ()
 
 
 def test_a_way_without_a_price_has_no_line_and_says_so(an_offer: Make) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
@@ -13,6 +13,7 @@ from berth.planner.cost import HourlyRate, PayAsYouGo
 from berth.planner.offers import hours_of
 from berth.planner.plan import Choice
 from berth.terms.money import Money
+from berth.terms.text import plain
 from berth.terms.ways import Way
 
 _BARS = "▁▂▃▄▅▆▇█"
@@ -48,15 +49,29 @@ class Meeting:
 
 
 @dataclass(frozen=True, slots=True)
-class Curves:
-    """The lines of one choice over its usable time, all in one currency.
+class Band:
+    """One way over all its places: `near` is the cheapest line of the offer's own Region, or where there is
+    none the cheapest of all; `lowest` and `highest` bound the others, `places` counts all. `meeting` is where
+    `near` begins to cost as much as the offer."""
 
-    `left_out` names, with the reason, each way that has no line: its price is not known, or is in another
-    currency.
+    near: Line
+    lowest: Line
+    highest: Line
+    places: int
+    meeting: Meeting
+
+
+@dataclass(frozen=True, slots=True)
+class Curves:
+    """The lines of one choice over its usable time, of its own type and all in one currency.
+
+    `region` is the offer's. `left_out` names, with the reason, each way that has no line: its price is not
+    known, or is in another currency.
     """
 
     usable: timedelta
     count: int
+    region: str
     offer: Line
     others: tuple[Line, ...]
     meetings: tuple[Meeting, ...]
@@ -66,6 +81,21 @@ class Curves:
     def usable_hours(self) -> Decimal:
         """The usable time in hours: where the lines end."""
         return hours_of(self.usable)
+
+    @property
+    def bands(self) -> tuple[Band, ...]:
+        """The other lines by way, in the order of the lines."""
+        met = dict(zip(self.others, self.meetings, strict=True))
+        return tuple(
+            self._band([line for line in self.others if line.way is way], met)
+            for way in dict.fromkeys(line.way for line in self.others)
+        )
+
+    def _band(self, lines: Sequence[Line], met: Mapping[Line, Meeting]) -> Band:
+        ordered = sorted(lines, key=lambda line: line.at(self.usable_hours).amount)
+        here = [line for line in ordered if line.rate is not None and line.rate.region == self.region]
+        near = (here or ordered)[0]
+        return Band(near, ordered[0], ordered[-1], len(lines), met[near])
 
     @property
     def highest(self) -> Money:
@@ -86,10 +116,12 @@ def curves(choice: Choice, pay_lines: Iterable[PayAsYouGo]) -> Curves | None:
     own = Line(offer.way, cost.fee, (os_hourly or Money(Decimal(0), currency)) * offer.count)
     others: list[Line] = []
     left_out: list[str] = []
-    for pay in pay_lines:
+    # A rate of another type says nothing about this one; older documents name none.
+    for pay in (p for p in pay_lines if (p.rate.instance_type or offer.instance_type) == offer.instance_type):
         hourly = pay.rate.hourly
         if hourly is None:
-            left_out.append(f"{pay.rate.way} {pay.rate.zone_id or pay.rate.region}: price not known")
+            why = f" ({plain(pay.rate.note, 80)})" if pay.rate.note else ""
+            left_out.append(f"{pay.rate.way} {pay.rate.zone_id or pay.rate.region}: price not known{why}")
         elif hourly.currency != currency:
             left_out.append(
                 f"{pay.rate.way} {pay.rate.zone_id or pay.rate.region}: priced in {hourly.currency}"
@@ -97,7 +129,7 @@ def curves(choice: Choice, pay_lines: Iterable[PayAsYouGo]) -> Curves | None:
         else:
             others.append(_line(pay.rate, hourly * offer.count, cost.usable))
     meetings = tuple(_meeting(own, line, cost.usable) for line in others)
-    return Curves(cost.usable, offer.count, own, tuple(others), meetings, tuple(left_out))
+    return Curves(cost.usable, offer.count, offer.region, own, tuple(others), meetings, tuple(left_out))
 
 
 def _line(rate: HourlyRate, hourly: Money, usable: timedelta) -> Line:
