@@ -146,6 +146,31 @@ def at_yard(
     return point
 
 
+Typed = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def typed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Typed:
+    """`typed(yard, "plan", ..., account=None)`: exit code, stdout and stderr of the command in the yard's
+    environment, with a journal of its own."""
+    monkeypatch.setenv("BERTH_HOME", str(tmp_path))
+
+    def call(yard: Any, *arguments: object, account: str | None = None) -> tuple[int, str, str]:
+        for name, value in yard.environment_of(account).items():
+            monkeypatch.setenv(name, value)
+        capsys.readouterr()
+        code = run([str(a) for a in arguments])
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return call
+
+
+def words(text: str) -> str:
+    """The text without its line breaks."""
+    return " ".join(text.split())
+
+
 @pytest.fixture
 def until() -> Callable[..., None]:
     """Waits for something that another process does."""

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from berth.aws.guards import PAID
-from berth.cli.main import run
 from berth.planner.plan import Plan
 from berth.terms.outcomes import ExitCode
 from berth.yard.testing.process import YardProcess
 
+from .conftest import Typed, words
+
 EXAMPLES = Path(__file__).parents[2] / "examples" / "needs"
-Berth = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture(scope="module")
@@ -32,27 +32,6 @@ def march(tmp_path_factory: pytest.TempPathFactory) -> Iterator[YardProcess]:
         yield y
 
 
-@pytest.fixture
-def berth(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Berth:
-    """`berth(yard, "plan", ...)`: exit code, stdout and stderr of the command in the yard's environment."""
-    monkeypatch.setenv("BERTH_HOME", str(tmp_path))
-
-    def call(yard: YardProcess, *arguments: object) -> tuple[int, str, str]:
-        for name, value in yard.environment.items():
-            monkeypatch.setenv(name, value)
-        capsys.readouterr()
-        code = run([str(a) for a in arguments])
-        said = capsys.readouterr()
-        return code, said.out, said.err
-
-    return call
-
-
-def words(text: str) -> str:
-    """The text without its line breaks."""
-    return " ".join(text.split())
-
-
 NEEDS = {
     "load-test": "BEST load-test#1 capacity block $4,584.67 up front",
     "model-validation": "BEST validate-1#1 capacity block, 4 days, 2 x p5e.48xlarge $10,545.41 up front",
@@ -64,10 +43,10 @@ NEEDS = {
 
 
 @pytest.mark.parametrize("name", NEEDS)
-def test_each_example_plans(name: str, december: YardProcess, berth: Berth) -> None:
+def test_each_example_plans(name: str, december: YardProcess, typed: Typed) -> None:
     """It validates, finds what the yard sells, in 80 columns, and spends nothing."""
     before = len(december.ledger)
-    code, out, err = berth(december, "plan", EXAMPLES / f"{name}.toml")
+    code, out, err = typed(december, "plan", EXAMPLES / f"{name}.toml")
     assert code == ExitCode.DONE, err
     assert NEEDS[name] in words(out)
     assert max(map(len, out.splitlines())) <= 80
@@ -80,9 +59,9 @@ def test_every_example_is_tried() -> None:
     assert {path.stem for path in EXAMPLES.glob("*.toml")} == {*NEEDS, "sixteen-h200"}
 
 
-def test_sixteen_h200_from_monday_for_five_to_nine_days(march: YardProcess, berth: Berth) -> None:
+def test_sixteen_h200_from_monday_for_five_to_nine_days(march: YardProcess, typed: Typed) -> None:
     """Scenario D3: five lengths in three Regions, each told with its price; Monday is New York's."""
-    code, out, err = berth(march, "plan", EXAMPLES / "sixteen-h200.toml")
+    code, out, err = typed(march, "plan", EXAMPLES / "sixteen-h200.toml")
     assert code == ExitCode.DONE, err
     for said in (
         "2 x p5en.48xlarge (16 H200), EC2 instances, 5 to 9 days, the shortest that does",
@@ -101,36 +80,36 @@ def test_sixteen_h200_from_monday_for_five_to_nine_days(march: YardProcess, bert
     assert len(asked) >= 15
 
 
-def test_the_longest_under_a_budget_and_zones_without_a_subnet(march: YardProcess, berth: Berth) -> None:
+def test_the_longest_under_a_budget_and_zones_without_a_subnet(march: YardProcess, typed: Typed) -> None:
     """25,000 dollars pay 8 days; where no subnet is, the row says so."""
     need = EXAMPLES / "sixteen-h200.toml"
-    code, out, _ = berth(
+    code, out, _ = typed(
         march, "plan", need, "--goal", "longest", "--budget", "25000", "--region", "us-west-2",
         "--zone-id", "usw2-az1", "--zone-id", "usw2-az2", "--zone-id", "usw2-az3", "--zone-id", "usw2-az4",
     )  # fmt: skip
     assert code == ExitCode.DONE
     assert "capacity block, 8 days $24,252.67 up front" in words(out)
     assert "over the budget: 9 days $27,284.26" in words(out)
-    code, out, _ = berth(march, "plan", need, "--subnet-zone", "use1-az1", "--region", "us-east-2")
+    code, out, _ = typed(march, "plan", need, "--subnet-zone", "use1-az1", "--region", "us-east-2")
     assert code == ExitCode.DONE
     assert "It needs a subnet: the need names none in use2-az1." in words(out)
     assert "\n   needs a subnet\n" in out
 
 
 def test_a_budget_under_the_price_is_no_capacity_and_names_what_it_takes(
-    december: YardProcess, berth: Berth
+    december: YardProcess, typed: Typed
 ) -> None:
     """Scenario D9: a cap of 2,500 is under two B200 machines for a day: exit 10, no bad need."""
-    code, out, err = berth(december, "plan", EXAMPLES / "release-test.toml", "--budget", "2500")
+    code, out, err = typed(december, "plan", EXAMPLES / "release-test.toml", "--budget", "2500")
     assert code == ExitCode.NO_CAPACITY
     assert "LASTS over the budget: 24 h $5,455.97; 2 days $10,911.94" in words(out)
     assert "nothing was spent" in err
-    assert berth(december, "plan", EXAMPLES / "release-test.toml", "--count", "0")[0] == ExitCode.BAD_REQUEST
+    assert typed(december, "plan", EXAMPLES / "release-test.toml", "--count", "0")[0] == ExitCode.BAD_REQUEST
 
 
-def test_an_endpoint_for_a_day_from_saturday_under_a_cap(december: YardProcess, berth: Berth) -> None:
+def test_an_endpoint_for_a_day_from_saturday_under_a_cap(december: YardProcess, typed: Typed) -> None:
     """Scenario D7: one ml.p5.48xlarge for 24 h from Saturday, at most 1,200: only an endpoint's plan does."""
-    code, out, _ = berth(
+    code, out, _ = typed(
         december, "plan", "--name", "bench", "--type", "ml.p5.48xlarge", "--target", "endpoint",
         "--duration", "24h", "--start", "2026-12-05T11:30Z", "--budget", "1200", "--region", "us-east-1",
     )  # fmt: skip
@@ -140,10 +119,10 @@ def test_an_endpoint_for_a_day_from_saturday_under_a_cap(december: YardProcess, 
     assert "Sat 5 11:30-Sun 6 11:30" in out
 
 
-def test_a_hundred_machines_are_several_blocks(december: YardProcess, berth: Berth) -> None:
+def test_a_hundred_machines_are_several_blocks(december: YardProcess, typed: Typed) -> None:
     """64 and 36 are asked for, never 100; 36 once more from where 64 are free; they are the answer."""
     seen = len(december.log)
-    code, out, err = berth(
+    code, out, err = typed(
         december, "plan", "--name", "hundred", "--type", "p5.48xlarge", "--count", "100", "--duration", "7d",
         "--target", "instances", "--region", "us-east-1",
     )  # fmt: skip
@@ -157,23 +136,23 @@ def test_a_hundred_machines_are_several_blocks(december: YardProcess, berth: Ber
     assert len(asked) == 3
 
 
-def test_parts_are_planned_and_named(december: YardProcess, berth: Berth) -> None:
+def test_parts_are_planned_and_named(december: YardProcess, typed: Typed) -> None:
     """Field fault 42: both are listed; a part is planned by name, and one that is not held is refused."""
     need = EXAMPLES / "training-cluster.toml"
-    _, out, _ = berth(december, "plan", need)
+    _, out, _ = typed(december, "plan", need)
     assert "BESIDE head: 1 x c7g.2xlarge, on-demand, zone of the block, use1-" in words(out)
     assert "else c8g.2xlarge or c6g.2xlarge" in words(out)
     assert "8 x p5.48xlarge (64 H100): 2 at first, 8 from 2 days on" in words(out)
-    code, _, err = berth(december, "plan", need, "--part", "head")
+    code, _, err = typed(december, "plan", need, "--part", "head")
     assert code == ExitCode.USAGE
     assert "it is not held ahead, so there is nothing to plan" in words(err)
-    code, _, err = berth(december, "plan", need, "--part", "tail")
+    code, _, err = typed(december, "plan", need, "--part", "tail")
     assert "the need has no such part; it has nodes, head" in words(err)
 
 
-def test_a_plan_of_a_range_is_remembered_whole(december: YardProcess, berth: Berth) -> None:
+def test_a_plan_of_a_range_is_remembered_whole(december: YardProcess, typed: Typed) -> None:
     """The plan in the JSON document reads back as the same plan, types, range and questions included."""
-    code, out, _ = berth(
+    code, out, _ = typed(
         december, "plan", EXAMPLES / "model-validation.toml", "--region", "us-west-2", "--json"
     )
     assert code == ExitCode.DONE

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from berth.aws.guards import PAID
-from berth.cli.main import run
 from berth.planner.plan import Plan
 from berth.terms.outcomes import ExitCode
 from berth.yard.testing.process import YardProcess
+
+from .conftest import Typed
 
 NEED = Path(__file__).parents[2] / "examples" / "inference-before-launch" / "need.toml"
 FIXED = ("--start", "2026-12-02T11:30Z", "--time-zone", "Europe/Berlin")
@@ -26,28 +26,9 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[YardProcess]:
         yield yard
 
 
-@pytest.fixture
-def berth(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Any:
-    """`berth(yard, "plan", ...)`: exit code, stdout and stderr of the command in the yard's environment."""
-    monkeypatch.setenv("BERTH_HOME", str(tmp_path))
-
-    def call(yard: YardProcess, *arguments: object, account: str | None = None) -> tuple[int, str, str]:
-        for name, value in yard.environment_of(account).items():
-            monkeypatch.setenv(name, value)
-        capsys.readouterr()
-        code = run([str(a) for a in arguments])
-        said = capsys.readouterr()
-        return code, said.out, said.err
-
-    return call
-
-
-Berth = Callable[..., tuple[int, str, str]]
-
-
-def test_the_article_in_80_columns(here: YardProcess, berth: Berth) -> None:
+def test_the_article_in_80_columns(here: YardProcess, typed: Typed) -> None:
     """One Trainium instance for a day: fee, usable hours, break-even, price of an accelerator hour."""
-    code, out, err = berth(here, "plan", NEED, *FIXED)
+    code, out, err = typed(here, "plan", NEED, *FIXED)
     assert (code, err) == (ExitCode.DONE, "")
     lines = out.splitlines()
     assert lines[0].startswith(f"REHEARSAL  yard {here.url[7:]}, its clock Tue 2026-12-01 09:00Z.")
@@ -63,11 +44,11 @@ def test_the_article_in_80_columns(here: YardProcess, berth: Berth) -> None:
     assert max(map(len, lines)) <= 80
 
 
-def test_json_is_the_whole_plan_and_nothing_else(here: YardProcess, berth: Berth, tmp_path: Path) -> None:
+def test_json_is_the_whole_plan_and_nothing_else(here: YardProcess, typed: Typed, tmp_path: Path) -> None:
     """`berth.plan/1` on stdout, the first line on stderr; the journal holds the same plan for `buy`."""
     from berth.orders.journal import open_journal
 
-    code, out, err = berth(here, "plan", NEED, *FIXED, "--json")
+    code, out, err = typed(here, "plan", NEED, *FIXED, "--json")
     assert code == ExitCode.DONE
     plan = Plan.from_json(json.loads(out))
     assert err.startswith("REHEARSAL")
@@ -82,35 +63,35 @@ def test_json_is_the_whole_plan_and_nothing_else(here: YardProcess, berth: Berth
     journal.close()
 
 
-def test_zone_ids_are_the_same_for_every_account(here: YardProcess, berth: Berth) -> None:
+def test_zone_ids_are_the_same_for_every_account(here: YardProcess, typed: Typed) -> None:
     """A second account sees other zone names for the same zones; plans speak of ids."""
     name = here.account("second")["account"]
     places = []
     for account in (None, name):
-        _, out, _ = berth(here, "plan", NEED, *FIXED, "--json", account=account)
+        _, out, _ = typed(here, "plan", NEED, *FIXED, "--json", account=account)
         (segment,) = json.loads(out)["choices"][0]["offer"]["segments"]
         places.append((segment["zone_id"], segment["zone_name"]))
     assert places[0][0] == places[1][0]
 
 
-def test_reading_never_spends(here: YardProcess, berth: Berth) -> None:
+def test_reading_never_spends(here: YardProcess, typed: Typed) -> None:
     """Whatever is planned, well or badly: no paid call reaches the yard (field fault 9)."""
     before = len(here.ledger)
-    berth(here, "plan", NEED, "--region", "us-east-1", "--region", "us-west-2", "--ways")
-    berth(here, "plan", NEED, "--count", "3")
-    berth(here, "plan", NEED, "--target", "instances", "--type", "p5.48xlarge")
-    berth(here, "show")
-    berth(here, "exit-codes")
+    typed(here, "plan", NEED, "--region", "us-east-1", "--region", "us-west-2", "--ways")
+    typed(here, "plan", NEED, "--count", "3")
+    typed(here, "plan", NEED, "--target", "instances", "--type", "p5.48xlarge")
+    typed(here, "show")
+    typed(here, "exit-codes")
     assert {call["operation"] for call in here.log} & PAID == set()
     assert len(here.ledger) == before
 
 
-def test_a_bad_need_sends_nothing(here: YardProcess, berth: Berth, tmp_path: Path) -> None:
+def test_a_bad_need_sends_nothing(here: YardProcess, typed: Typed, tmp_path: Path) -> None:
     """Everything wrong is told before the yard hears a word."""
     need = tmp_path / "need.toml"
     need.write_text(NEED.read_text().replace('"24h"', '"2000d"').replace("count = 1", "count = 1001"))
     before = len(here.log)
-    code, out, err = berth(here, "plan", need)
+    code, out, err = typed(here, "plan", need)
     assert (code, out) == (ExitCode.BAD_REQUEST, "")
     assert "count: must be a whole number from 1 to 1000, not 1001" in err
     assert "duration: must be from 1 h to 1,095 days, not 2000 d" in err
@@ -126,12 +107,12 @@ FAULTS = [
 
 @pytest.mark.parametrize(("kind", "amount", "code", "said"), FAULTS, ids=[f[0] for f in FAULTS])
 def test_what_could_not_be_asked_is_not_called_sold_out(
-    here: YardProcess, berth: Berth, kind: str, amount: str, code: ExitCode, said: str
+    here: YardProcess, typed: Typed, kind: str, amount: str, code: ExitCode, said: str
 ) -> None:
     """A place that did not answer makes the plan incomplete, with an exit code of its own."""
     here.fault(kind, "SearchTrainingPlanOfferings", times=None, amount=amount)
     try:
-        ended, out, err = berth(here, "plan", NEED, *FIXED)
+        ended, out, err = typed(here, "plan", NEED, *FIXED)
     finally:
         here.clear_faults()
     assert ended == code
@@ -143,12 +124,12 @@ def test_what_could_not_be_asked_is_not_called_sold_out(
 @pytest.mark.parametrize("kind", ["absent-members", "unknown-values"])
 @pytest.mark.parametrize("member", ["UpfrontFee", "AvailabilityZone", "CurrencyCode", "TargetResources"])
 def test_missing_and_unknown_members_crash_nothing(
-    here: YardProcess, berth: Berth, kind: str, member: str
+    here: YardProcess, typed: Typed, kind: str, member: str
 ) -> None:
     """Whatever AWS leaves out or adds, a plan comes out, and no unknown price leads it."""
     here.fault(kind, "SearchTrainingPlanOfferings", times=1, amount=member)
     try:
-        code, out, err = berth(here, "plan", NEED, *FIXED, "--json")
+        code, out, err = typed(here, "plan", NEED, *FIXED, "--json")
     finally:
         here.clear_faults()
     assert code in {ExitCode.DONE, ExitCode.NO_CAPACITY, ExitCode.INCOMPLETE}, err
@@ -157,9 +138,9 @@ def test_missing_and_unknown_members_crash_nothing(
     assert totals == sorted(totals)
 
 
-def test_a_start_that_is_not_on_sale_yet_says_from_when(here: YardProcess, berth: Berth) -> None:
+def test_a_start_that_is_not_on_sale_yet_says_from_when(here: YardProcess, typed: Typed) -> None:
     """Ten weeks ahead nothing is asked; the verdict says why, and on-demand is what is left."""
-    code, out, err = berth(here, "plan", NEED, "--start", "2027-02-10T11:30Z")
+    code, out, err = typed(here, "plan", NEED, "--start", "2027-02-10T11:30Z")
     assert code == ExitCode.NO_CAPACITY
     assert "nobody asked" in out
     assert "not on sale yet: 8 weeks ahead, so from 2026-12-16 on" in err
@@ -167,9 +148,9 @@ def test_a_start_that_is_not_on_sale_yet_says_from_when(here: YardProcess, berth
 
 
 @pytest.mark.yard(clock="2027-03-02T02:10:00Z")
-def test_today_in_los_angeles_is_not_yesterday(yard: YardProcess, berth: Berth) -> None:
+def test_today_in_los_angeles_is_not_yesterday(yard: YardProcess, typed: Typed) -> None:
     """Field fault 52: "start today, end 5 March" finds the offering that ends on 5 March, 11:30Z."""
-    code, out, err = berth(
+    code, out, err = typed(
         yard, "plan", NEED, "--from", "today", "--until", "5 March", "--time-zone", "America/Los_Angeles",
         "--duration", "3d", "--json",
     )  # fmt: skip

@@ -16,7 +16,7 @@ from berth.planner.offers import Offer, PlaceAnswer, PlaceOutcome, Query, Segmen
 from berth.planner.queries import BOUNDARY
 from berth.sources.listings import Listing, is_ultraserver, listing
 from berth.sources.pacing import Pacer
-from berth.sources.reading import every_page, instant, joined, money, text, whole
+from berth.sources.reading import each_offer, every_page, instant, joined, money, text, whole
 from berth.terms.clock import Clock
 from berth.terms.text import plain
 from berth.terms.ways import Target, Way
@@ -219,15 +219,7 @@ def read_offers(
     found: Sequence[Mapping[str, Any]], query: Query, names: Mapping[str, str], seen_at: datetime
 ) -> tuple[tuple[Offer, ...], str]:
     """The offerings as offers, and a sentence about those that could not be read ('' when all could)."""
-    offers, faults = [], []
-    for raw in found:
-        try:
-            offers.append(read_offer(raw, query, names, seen_at))
-        except ValueError as problem:
-            faults.append(plain(problem, 100))
-    if not faults:
-        return tuple(offers), ""
-    return tuple(offers), f"{len(faults)} of {len(found)} offers could not be read ({faults[0]})"
+    return each_offer(found, lambda raw: read_offer(raw, query, names, seen_at))
 
 
 def read_offer(raw: Mapping[str, Any], query: Query, names: Mapping[str, str], seen_at: datetime) -> Offer:

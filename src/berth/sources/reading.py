@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from berth.aws.refusals import CALL_ERRORS, Kind, Refusal, refusal_of
+from berth.planner.offers import Offer
 from berth.terms.money import Money
 from berth.terms.text import plain
 
@@ -88,3 +89,21 @@ def _answered(page: Mapping[str, Any]) -> bool:
 def joined(parts: Iterable[str]) -> str:
     """The sentences that are not empty, in one."""
     return "; ".join(part for part in parts if part)
+
+
+def each_offer(
+    found: Sequence[Mapping[str, Any]], read: Callable[[Mapping[str, Any]], Offer]
+) -> tuple[tuple[Offer, ...], str]:
+    """What `read` makes of each offering, and a sentence about those that it could not read ('' for none).
+
+    `read` raises KeyError, TypeError or ValueError for what is no offering.
+    """
+    offers, faults = [], []
+    for raw in found:
+        try:
+            offers.append(read(raw))
+        except (KeyError, TypeError, ValueError) as problem:
+            faults.append(plain(problem, 100))
+    if not faults:
+        return tuple(offers), ""
+    return tuple(offers), f"{len(faults)} of {len(found)} offers could not be read ({faults[0]})"

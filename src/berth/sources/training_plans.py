@@ -11,7 +11,7 @@ from berth.aws.zones import zone_ids
 from berth.planner.offers import Offer, PlaceAnswer, PlaceOutcome, Query, Segment
 from berth.planner.queries import BOUNDARY
 from berth.sources.listings import is_ultraserver
-from berth.sources.reading import money
+from berth.sources.reading import each_offer, money
 from berth.terms.clock import Clock
 from berth.terms.money import Money
 from berth.terms.text import plain
@@ -105,15 +105,7 @@ def read_offers(
     found: Sequence[Mapping[str, Any]], query: Query, names: Mapping[str, str], seen_at: datetime
 ) -> tuple[tuple[Offer, ...], str]:
     """The offerings as offers, and a sentence about those that could not be read ('' when all could)."""
-    offers, faults = [], []
-    for raw in found:
-        try:
-            offers.append(read_offer(raw, query, names, seen_at))
-        except (KeyError, ValueError, TypeError) as problem:
-            faults.append(plain(problem, 100))
-    if not faults:
-        return tuple(offers), ""
-    return tuple(offers), f"{len(faults)} of {len(found)} offers could not be read ({faults[0]})"
+    return each_offer(found, lambda raw: read_offer(raw, query, names, seen_at))
 
 
 def read_offer(raw: Mapping[str, Any], query: Query, names: Mapping[str, str], seen_at: datetime) -> Offer:
