@@ -1,9 +1,9 @@
 """Keys: found by AWS's own chain, and never shown to the wrong world.
 
 A yard is only ever sent keys of its own prefix, and AWS is never sent a yard's keys. Where a yard is
-declared, keys come from the environment or the configuration files alone: the instance metadata service,
-single sign-on and role providers would have to be asked over a network, and in a rehearsal nothing but the
-yard is.
+declared, keys come from the environment or the configuration files alone, and roles from the yard: the
+instance metadata service and single sign-on would have to be asked over a network, and in a rehearsal nothing
+but the yard is.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from botocore.exceptions import BotoCoreError, ClientError, ProfileNotFound, SSOError, TokenRetrievalError
 from botocore.parsers import ResponseParserError
 
-from berth.aws.refusals import CALL_ERRORS, refusal_of
+from berth.aws.refusals import CALL_ERRORS, Kind, Refusal, refusal_of
 from berth.aws.worlds import Yard
 from berth.terms.outcomes import BerthError, ExitCode
 from berth.terms.text import plain
@@ -23,20 +23,23 @@ if TYPE_CHECKING:
     from botocore.session import Session
 
 YARD_PREFIX = "YARD"
-_OFFLINE_PROVIDERS = frozenset({"env", "shared-credentials-file", "config-file"})
+OFFLINE_PROVIDERS = frozenset({"env", "shared-credentials-file", "config-file", "assume-role"})
+"""Those of botocore's that read environment and files; the last asks STS, in the declared world alone."""
 
 
 def stay_offline(session: Session) -> None:
     """Take every provider that asks a network or a program out of the session's credential chain."""
     chain = session.get_component("credential_provider")
-    chain.providers = [p for p in chain.providers if p.METHOD in _OFFLINE_PROVIDERS]
+    chain.providers = [p for p in chain.providers if p.METHOD in OFFLINE_PROVIDERS]
 
 
-def resolve(session: Session, yard: Yard | None, profile: str | None) -> ReadOnlyCredentials:
-    """The session's keys, of the right world.
+def resolve(
+    session: Session, yard: Yard | None, profile: str | None, role: str | None = None
+) -> ReadOnlyCredentials:
+    """The session's keys, of the right world. `role` is the one that the session is to act in, by its ARN.
 
-    Raises BerthError (credentials): none found, an expired login (with the command that renews it), or keys
-    of the other world.
+    Raises BerthError: credentials (none found, an expired login with the command that renews it, a role that
+    cannot be assumed, keys of the other world), or what stopped STS from being asked.
     """
     try:
         found = session.get_credentials()
@@ -44,7 +47,7 @@ def resolve(session: Session, yard: Yard | None, profile: str | None) -> ReadOnl
     except ProfileNotFound as problem:
         raise _no_login(plain(problem), "aws configure list-profiles") from None
     except CALL_ERRORS as problem:
-        raise login_error(problem, profile) from None
+        raise login_error(problem, profile, role or _role_of(session)) from None
     if keys is None or not keys.access_key:
         raise _no_keys(yard, profile)
     check_world(keys.access_key, yard)
@@ -67,12 +70,37 @@ def check_world(access_key: str, yard: Yard | None) -> None:
         )
 
 
+def _role_of(session: Session) -> str | None:
+    """The role that the session's profile names."""
+    named = session.get_scoped_config().get("role_arn")
+    return str(named) if named else None
+
+
 def login_error(
-    problem: BotoCoreError | ClientError | ResponseParserError, profile: str | None
+    problem: BotoCoreError | ClientError | ResponseParserError,
+    profile: str | None,
+    role: str | None = None,
 ) -> BerthError:
-    """What to tell a person whose keys could not be had, with the command that renews the login."""
+    """What to tell a person whose keys could not be had, with the command that renews the login.
+
+    `role` is the ARN of the role that was to be assumed for them, None where there is none."""
     refusal = refusal_of(problem)
+    if isinstance(problem, ClientError) and problem.operation_name == "AssumeRole":
+        return _not_assumed(refusal, role)
     return _no_login(f"no usable AWS login: {refusal}", _renewal(problem, refusal.code, profile))
+
+
+def _not_assumed(refusal: Refusal, role: str | None) -> BerthError:
+    """A role that STS gave no keys of. Who lacks what, it does not say: the doctor asks."""
+    said = f"the role {plain(role, 200)} could not be assumed: {refusal}" if role else str(refusal)
+    if refusal.kind is not Kind.NOT_ALLOWED:
+        return BerthError(refusal.exit_code, said)
+    return BerthError(
+        ExitCode.CREDENTIALS,
+        said,
+        "berth doctor tells which is missing: the role's trust in the caller (and its external id), or the"
+        " caller's own right sts:AssumeRole on it",
+    )
 
 
 def _renewal(problem: Exception, code: str, profile: str | None) -> str:

@@ -31,14 +31,17 @@ PAID = frozenset(
         "CreateSavingsPlan",
     }
 )
+ASSUMES = "AssumeRole"
 # Invoking an endpoint that runs costs nothing beyond the endpoint.
 _READS = re.compile(r"(Describe|List|Get|Search|Head|BatchDescribe|BatchGet|Invoke|Simulate)[A-Z]\w*")
 
 
 class Power(Enum):
-    """What a client may do: only read; also create and delete what carries no fee, and run instances in a
-    Capacity Block (see `into_block`); also pay. None may send what no verb is listed with (`permissions`)."""
+    """What a client may do: assume a role and nothing else; only read; also create and delete what carries no
+    fee, and run instances in a Capacity Block (see `into_block`); also pay. None may send what no verb is
+    listed with (`permissions`)."""
 
+    ASSUME = "assume"
     READ = "read"
     LAUNCH = "launch"
     BUY = "buy"
@@ -47,6 +50,8 @@ class Power(Enum):
         """Whether `operation` (AWS's name) may be sent."""
         if operation not in SENT:
             return False
+        if self is Power.ASSUME or operation == ASSUMES:
+            return self is Power.ASSUME and operation == ASSUMES
         if self is Power.BUY:
             return True
         if self is Power.LAUNCH:

@@ -10,7 +10,9 @@ from collections.abc import Mapping
 from enum import StrEnum
 from types import MappingProxyType
 
-_WHO = frozenset({"sts:GetCallerIdentity"})
+ASSUME = "sts:AssumeRole"
+# Keys may be those of a role, of a profile or of an account that a need names.
+_WHO = frozenset({"sts:GetCallerIdentity", ASSUME})
 _SEARCH = frozenset(
     {
         "ec2:DescribeAvailabilityZones",

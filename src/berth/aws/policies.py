@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from berth.aws.permissions import FOUR_PAID, Role, sent_by
+from berth.aws.permissions import ASSUME, FOUR_PAID, Role, sent_by
 
 VERSION = "2012-10-17"  # of the policy language
 MARK = "berth:order"
@@ -179,21 +179,30 @@ class Scope:
     """Where a policy holds. `account` None: any; no `regions`: every one, in the commercial partition.
 
     `bucket` is where `berth deploy` brings artefacts (None: the bucket that SageMaker's own tools use).
-    `pass_roles` are ARNs of the roles that endpoints and instances may run as; none: none.
+    `pass_roles` are ARNs of the roles that endpoints and instances may run as; none: none. `assume_roles` are
+    ARNs of the roles, of other accounts too, that may be assumed; none: none.
     """
 
     account: str | None = None
     regions: tuple[str, ...] = ()
     bucket: str | None = None
     pass_roles: tuple[str, ...] = ()
+    assume_roles: tuple[str, ...] = ()
 
 
 def policy(role: Role, scope: Scope = Scope()) -> dict[str, Any]:
-    """The identity policy that allows exactly what the role's verbs send."""
-    statements = _statements(sent_by(role))
+    """The identity policy that allows exactly what the role's verbs send.
+
+    Roles are assumed with the keys of whoever stands behind them: only for those that `scope` names is there
+    a statement.
+    """
+    statements = _statements(sent_by(role) - {ASSUME})
     made = [_allow(sid, actions, grants, scope) for sid, (actions, grants) in statements.items()]
     if scope.pass_roles and role is Role.DEPLOY:
         made.append(_pass_roles(scope))
+    if scope.assume_roles:
+        roles = sorted(scope.assume_roles)
+        made.append({"Sid": "AssumeRoles", "Effect": "Allow", "Action": ASSUME, "Resource": roles})
     return {"Version": VERSION, "Statement": made}
 
 

@@ -22,6 +22,7 @@ from berth.aws.credentials import check_world, login_error, resolve, stay_offlin
 from berth.aws.guards import Power, guard
 from berth.aws.identity import Identity, Rehearsal
 from berth.aws.refusals import CALL_ERRORS, Kind, refusal_of
+from berth.aws.roles import RoleToAssume, assume_through, check_answer, take_role
 from berth.aws.worlds import Yard, check_endpoints, check_environment, declared_yard, is_aws, origin
 from berth.aws.yard_clock import HEADER, SCALE_HEADER, FollowingClock
 from berth.terms.clock import Clock
@@ -38,6 +39,7 @@ HearDate = Callable[[str, str], None]
 """Hears a service and the `Date` header of one of its answers."""
 
 _CONFIGS: dict[Power, dict[str, Any]] = {
+    Power.ASSUME: {"retries": {"mode": "standard", "total_max_attempts": 3}, "read_timeout": 20},
     Power.READ: {"retries": {"mode": "standard", "total_max_attempts": 3}, "read_timeout": 60},
     Power.LAUNCH: {"retries": {"mode": "standard", "total_max_attempts": 3}, "read_timeout": 60},
     # One attempt, and a long wait for its answer: a paid call that is sent again may be paid again.
@@ -54,6 +56,8 @@ class Door:
     """
 
     def __init__(self, clients: _Clients, identity: Identity, clock: FollowingClock, home: str) -> None:
+        self.profile: str | None = None
+        """The profile whose keys were asked for by name."""
         self._clients = clients
         self._paying = clients
         self._home = home
@@ -85,7 +89,7 @@ class Door:
         the caller's, which would put a reservation where nobody looks for it.
         """
         session = _session(profile)
-        clients = _Clients.beside(self._clients, session)
+        clients = _Clients.beside(self._clients, session, self._home)
         clients.compare(tuple(dict.fromkeys((*self.regions, self._home))))
         resolve(session, clients.yard, profile)
         account, arn = _caller(clients, self._home, profile)
@@ -127,11 +131,13 @@ def open_door(
     environ: Mapping[str, str],
     clock: Clock,
     hear_date: HearDate | None = None,
+    role: RoleToAssume | None = None,
 ) -> Door:
     """Open the way to AWS, or to the yard that BERTH_YARD declares.
 
     `regions` empty means the session's own Region. `environ` must be the process's environment: botocore
-    reads that one. The only call made is GetCallerIdentity, after all clients were built and compared.
+    reads that one. The only call made is GetCallerIdentity, after all clients were built and compared; and
+    AssumeRole before it where the profile names a role, or `role` is one to act in.
     `hear_date` hears the `Date` header of every answer, refusals too, from whichever thread heard it.
 
     Raises BerthError: bad request for mixed or undeclared endpoints, an unknown profile or no Region;
@@ -140,40 +146,47 @@ def open_door(
     yard = declared_yard(environ)
     check_environment(environ, yard)
     session = _session(profile)
-    if yard is not None:
-        stay_offline(session)
     own = environ.get("AWS_REGION") or session.get_config_variable("region")
     places = tuple(dict.fromkeys(regions)) or ((own,) if own else ())
     if not places:
         raise _no_region()
     # Asked in the session's own Region: a Region of the need may not be enabled for the account.
     home = own or places[0]
-    clients = _Clients(session, yard, FollowingClock(clock))
+    clients = _Clients(session, yard, FollowingClock(clock), home)
+    if role is not None:
+        take_role(session, clients.assumer, role)
     clients.hear_date = hear_date
     clients.compare(tuple(dict.fromkeys((*places, home))))
-    resolve(session, yard, profile)
+    resolve(session, yard, profile, role.arn if role else None)
     account, arn = _caller(clients, home, profile)
     rehearsal = Rehearsal(yard, clients.clock.told) if yard else None
-    return Door(clients, Identity(account, arn, places, rehearsal), clients.clock, home)
+    door = Door(clients, Identity(account, arn, places, rehearsal), clients.clock, home)
+    door.profile = profile
+    return door
 
 
 class _Clients:
     """Builds clients, each with its guard, and keeps them."""
 
-    def __init__(self, session: botocore.session.Session, yard: Yard | None, clock: FollowingClock) -> None:
+    def __init__(
+        self, session: botocore.session.Session, yard: Yard | None, clock: FollowingClock, home: str
+    ) -> None:
+        """`home` is the Region whose STS is asked for roles."""
         self._session = session
         self._yard = yard
+        self._home = home
         self.clock = clock
         self.hear_date: HearDate | None = None
         self._made: dict[tuple[str, str, Power], Any] = {}
         self._lock = threading.Lock()
+        if yard is not None:
+            stay_offline(session)
+        assume_through(session, self.assumer, offline=yard is not None)
 
     @classmethod
-    def beside(cls, other: _Clients, session: botocore.session.Session) -> _Clients:
+    def beside(cls, other: _Clients, session: botocore.session.Session, home: str) -> _Clients:
         """Clients of another session in the world of `other`, on its clock."""
-        if other.yard is not None:
-            stay_offline(session)
-        return cls(session, other.yard, other.clock)
+        return cls(session, other.yard, other.clock, home)
 
     @property
     def yard(self) -> Yard | None:
@@ -223,6 +236,14 @@ class _Clients:
                 check_endpoints({(service, region): client.meta.endpoint_url}, self._yard)
                 self._made[key] = client
             return self._made[key]
+
+    def assumer(self, service: str, **keys: Any) -> Any:
+        """A client with the keys of whoever assumes a role, which sends that one call. For botocore's
+        providers, which ask it anew for each session."""
+        client = self._create(service, self._home, Power.ASSUME, **keys)
+        check_endpoints({(service, self._home): client.meta.endpoint_url}, self._yard)
+        client.meta.events.register("after-call", check_answer)
+        return client
 
     def _create(self, service: str, region: str, power: Power, **keys: Any) -> Any:
         client = self._session.create_client(

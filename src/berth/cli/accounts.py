@@ -9,6 +9,7 @@ from berth.cli.desks import Counter
 from berth.terms.outcomes import BerthError, ExitCode
 
 if TYPE_CHECKING:
+    from berth.aws.session import Door
     from berth.orders.pieces.whole import Agreement
     from berth.planner.need import Need
     from berth.planner.need_accounts import NeedAccount
@@ -40,21 +41,34 @@ def opened(at: Counter, named: NeedAccount) -> Counter:
     if named.id == at.account:
         return at
     if named.id not in at.others:
-        from berth.aws.session import open_door
-        from berth.terms.clock import SystemClock
-
-        door = open_door(
-            profile=named.profile, regions=at.door.regions, environ=os.environ, clock=SystemClock()
-        )
-        if door.identity.account != named.id:
-            raise BerthError(
-                ExitCode.CREDENTIALS,
-                f"profile {named.profile} is of account {door.identity.account}, the need says {named.id}",
-                "correct [[accounts]] in the need, or the profile",
-            )
+        door = door_of(at.door, named)
         at.output.talk(f"also: {door.identity.account_shown}, {door.identity.role}")
         at.others[named.id] = Counter(at.output, door, at.journal, shared=at.shared)
     return at.others[named.id]
+
+
+def door_of(door: Door, named: NeedAccount) -> Door:
+    """The way to a named account: with its profile's keys, else the caller's, in its role where it has one.
+
+    Raises BerthError: credentials where they do not work, no role can be assumed, or it is another account's.
+    """
+    from berth.aws.roles import RoleToAssume
+    from berth.aws.session import open_door
+    from berth.terms.clock import SystemClock
+
+    role = RoleToAssume(named.role, named.external_id) if named.role else None
+    there = open_door(
+        profile=named.profile or door.profile, regions=door.regions, environ=os.environ,
+        clock=SystemClock(), role=role,
+    )  # fmt: skip
+    if there.identity.account != named.id:
+        whose = f"profile {named.profile} is" if named.profile else "the caller's own keys are"
+        raise BerthError(
+            ExitCode.CREDENTIALS,
+            f"{whose} of account {there.identity.account}, the need says {named.id}",
+            "correct [[accounts]] in the need (profile, or role), or the profile",
+        )
+    return there
 
 
 def accounts_of(at: Counter, need: Need) -> tuple[Counter, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -45,15 +46,23 @@ def policy(
         Several,
         typer.Option("--role", metavar="ARN", help="deploy: a role to run as; may be repeated."),
     ] = None,
+    assume_role: Annotated[
+        Several,
+        typer.Option("--assume-role", metavar="ARN", help="A role that may be assumed; may be repeated."),
+    ] = None,
     buyer_role: Annotated[
         Several, typer.Option("--buyer-role", metavar="ARN", help="org: who may pay; may be repeated.")
     ] = None,
 ) -> int:
-    """Print the least-privilege IAM policy for a group of verbs, as JSON. Needs no keys and no network."""
-    _check_options(kind, bucket=bucket, role=role, buyer_role=buyer_role, placed=bool(account or region))
+    """Print the least IAM policy that a group of verbs needs. Needs no keys and no network."""
+    _check_options(
+        kind,
+        {"--bucket": bucket, "--role": role, "--buyer-role": buyer_role, "--assume-role": assume_role,
+         "--account and --region": account or region},
+    )  # fmt: skip
     output = Output()
     made = _control_policy(buyer_role or []) if kind is Kind.ORG else _policy(
-        output, kind, _scope(account, region, bucket, role)
+        output, kind, _scope(account, region, bucket, role, assume_role)
     )  # fmt: skip
     output.answer(json.dumps(made, indent=2))
     _say_size(output, kind, made)
@@ -87,7 +96,9 @@ def _control_policy(buyers: list[str]) -> dict[str, Any]:
         raise BerthError(ExitCode.USAGE, f"--buyer-role: {problem}") from None
 
 
-def _scope(account: str | None, regions: Several, bucket: str | None, roles: Several) -> Scope:
+def _scope(
+    account: str | None, regions: Several, bucket: str | None, roles: Several, assumed: Several
+) -> Scope:
     """Where it holds, checked: a wildcard in a name would make a wider policy than it says."""
     from berth.aws.policies import Scope, check_role
 
@@ -95,12 +106,14 @@ def _scope(account: str | None, regions: Several, bucket: str | None, roles: Sev
     for region in regions or ():
         _check("--region", region, r"[a-z]{2,4}(-[a-z]+)+-\d{1,2}", "a Region like us-east-1")
     _check("--bucket", bucket, r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]", "a bucket's name")
-    for role in roles or ():
-        try:
-            check_role(role)
-        except ValueError as problem:
-            raise BerthError(ExitCode.USAGE, f"--role: {problem}") from None
-    return Scope(account, tuple(dict.fromkeys(regions or ())), bucket, tuple(dict.fromkeys(roles or ())))
+    for option, given in (("--role", roles), ("--assume-role", assumed)):
+        for role in given or ():
+            try:
+                check_role(role)
+            except ValueError as problem:
+                raise BerthError(ExitCode.USAGE, f"{option}: {problem}") from None
+    named = (tuple(dict.fromkeys(one or ())) for one in (roles, assumed))
+    return Scope(account, tuple(dict.fromkeys(regions or ())), bucket, *named)
 
 
 def _check(option: str, value: str | None, pattern: str, what: str) -> None:
@@ -108,20 +121,18 @@ def _check(option: str, value: str | None, pattern: str, what: str) -> None:
         raise BerthError(ExitCode.USAGE, f"{option}: {value!r} is not {what}")
 
 
-def _check_options(
-    kind: Kind, *, bucket: str | None, role: Several, buyer_role: Several, placed: bool
-) -> None:
+_FOR: Mapping[str, frozenset[Kind]] = {
+    "--bucket": frozenset({Kind.DEPLOY}),
+    "--role": frozenset({Kind.DEPLOY}),
+    "--buyer-role": frozenset({Kind.ORG}),
+    "--assume-role": frozenset(Kind) - {Kind.ORG},
+    "--account and --region": frozenset(Kind) - {Kind.ORG},
+}
+
+
+def _check_options(kind: Kind, given: Mapping[str, object]) -> None:
     """Refuse an option that would say nothing: whoever gives it believes that it does."""
-    wrong = [
-        name
-        for name, given, right in (
-            ("--bucket", bucket, kind is Kind.DEPLOY),
-            ("--role", role, kind is Kind.DEPLOY),
-            ("--buyer-role", buyer_role, kind is Kind.ORG),
-            ("--account and --region", placed, kind is not Kind.ORG),
-        )
-        if given and not right
-    ]
+    wrong = [name for name, value in given.items() if value and kind not in _FOR[name]]
     if wrong:
         raise BerthError(
             ExitCode.USAGE, f"berth policy {kind} knows no {', '.join(wrong)}", "berth policy --help"
