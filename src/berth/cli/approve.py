@@ -30,7 +30,7 @@ def register(app: typer.Typer) -> None:
 
 def approve(
     hashes: Annotated[
-        list[str] | None, typer.Argument(metavar="HASH...", help="Requests, by hash or 8 digits of it.")
+        list[str] | None, typer.Argument(metavar="HASH", help="Requests, by hash or 8 digits of it.")
     ] = None,
     *,
     request: Annotated[
@@ -45,7 +45,7 @@ def approve(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     profile: Profile = None,
 ) -> int:
-    """Approve what somebody else wants to buy: sign a proof of who you are, good for 15 minutes."""
+    """Approve what somebody else wants to buy. Signs a proof of who you are, good for 15 minutes."""
     output = Output()
     _check_delivery(output, hashes, request, out, to)
     with counter(output, profile=profile) as at:
@@ -149,7 +149,7 @@ def _deliver(at: Counter, proofs: Sequence[Proof], out: str | None, to: str | No
     _write_secret(Path(out), text)
     at.output.talk(
         f"the proof is in {plain(out, 200)}, readable by you alone; it proves something for 15 minutes.\n"
-        "next: whoever buys runs berth buy NEED#N --proof FILE, or berth approvals take FILE"
+        "next: whoever buys types their command again with --proof FILE, or berth approvals take FILE"
     )
 
 

@@ -28,7 +28,7 @@ def audit(
     ] = None,
     as_json: Json = False,
 ) -> int:
-    """Export the journal's history: when, which order, what, how much, who. Needs no keys and no network."""
+    """Export the journal's history: when, which order, what, who. Needs no keys and no network."""
     from berth.orders.audit import SCHEMA, read_audit
     from berth.orders.journal import journal_place
     from berth.terms.instants import iso

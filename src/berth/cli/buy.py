@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from berth.cli.desks import Counter, Max, Wait, Yes, counter
+from berth.cli.desks import Counter, Max, Yes, counter, waiting
 from berth.cli.options import BuyerProfile, Json, Profile, Proof, Tags
 from berth.cli.output import Output
 from berth.cli.spending import asked_for, buying, check_early, read_proofs, tagged, take_proofs
@@ -46,7 +46,7 @@ def buy(
     yes: Yes = False,
     most: Max = None,
     again: Annotated[bool, typer.Option("--again", help="One more, beside what is bought already.")] = False,
-    wait: Wait = False,
+    wait: Annotated[bool, waiting("until the payment is settled, and what is in doubt is known")] = False,
     tag: Tags = None,
     proof: Proof = None,
     accept_other: Annotated[
@@ -154,8 +154,11 @@ def read_handle(text: str) -> tuple[str, int | None, int]:
     """`eval#1` -> ("eval", None, 1); `eval/2#1` -> ("eval", 2, 1). Raises BerthError (usage)."""
     found = _HANDLE.fullmatch(text)
     if found is None or found["number"] == "best":
+        name = text.partition("#")[0] or "eval"
         raise BerthError(
-            ExitCode.USAGE, f"{text!r} names no choice of a plan; write it like eval#1", "berth plan"
+            ExitCode.USAGE,
+            f"{text!r} names no choice of a plan; write it like eval#1, or eval#best",
+            f"berth buy {name}#1 is the first choice of the plan that was shown last",
         )
     sequence = found["sequence"]
     return found["need"], int(sequence) if sequence else None, int(found["number"])

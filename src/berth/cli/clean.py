@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from berth.cli.desks import Counter, Name, Wait, counter, tell_spending
+from berth.cli.desks import Counter, Name, counter, tell_spending, waiting
 from berth.cli.options import Json, Profile
 from berth.cli.output import Output
 from berth.cli.pieces import Documents, each_piece, whole_named
@@ -22,8 +22,14 @@ def register(app: typer.Typer) -> None:
     app.command("clean")(clean)
 
 
-def clean(name: Name, *, wait: Wait = False, profile: Profile = None, as_json: Json = False) -> int:
-    """End instances; remove the endpoint, its configuration, a model of ours. What was bought stays paid."""
+def clean(
+    name: Name,
+    *,
+    wait: Annotated[bool, waiting("until all is gone")] = False,
+    profile: Profile = None,
+    as_json: Json = False,
+) -> int:
+    """End what runs in order NAME's reservation, which stays paid. Ends instances, removes the endpoint."""
     output = Output(as_json=as_json)
     with counter(output, profile=profile, need=name.partition("/")[0]) as at:
         whole = whole_named(at, name)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from berth.cli.desks import Counter, Name, Wait, counter, tell_spending
+from berth.cli.desks import Counter, Name, counter, tell_spending, waiting
 from berth.cli.options import Json, Profile
 from berth.cli.output import Output
 from berth.cli.spending import check_use
@@ -39,11 +39,11 @@ def deploy(
     bucket: Annotated[
         Text, typer.Option("--bucket", help="Bucket for a local artefact (sagemaker-REGION-ACCOUNT).")
     ] = None,
-    wait: Wait = False,
+    wait: Annotated[bool, waiting("for the window")] = False,
     profile: Profile = None,
     as_json: Json = False,
 ) -> int:
-    """Deploy into the reservation of order NAME: what the need says, or the options over it."""
+    """Deploy an endpoint into order NAME's training plan. What the need says, or the options over it."""
     from berth.orders.wording import called
 
     output = Output(as_json=as_json)

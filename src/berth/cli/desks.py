@@ -27,12 +27,18 @@ if TYPE_CHECKING:
     from berth.storage.database import Database
     from berth.workloads.sites import Site
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="Order: eval, or eval/2 for the second.")]
-Wait = Annotated[bool, typer.Option("--wait", help="Wait for what is to come, instead of ending.")]
+Name = Annotated[
+    str, typer.Argument(metavar="NAME", help="Order: eval, eval/2 for the second, eval/1.2 for a piece.")
+]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask; needs --max.")]
 Max = Annotated[
     str | None, typer.Option("--max", metavar="AMOUNT", help="The most that may be paid: 250.00, in USD.")
 ]
+
+
+def waiting(what: str) -> Any:
+    """The option `--wait` of a verb that waits for `what` instead of ending."""
+    return typer.Option("--wait", help=f"Wait {what}.")
 
 
 class Counter:
@@ -158,11 +164,11 @@ class Counter:
         else:
             orders = self.journal.orders(self.account, need)
         if not orders:
-            known = ", ".join(str(order.key) for order in self.journal.orders(self.account)) or "none"
+            known = ", ".join(str(order.key) for order in self.journal.orders(self.account))
             raise BerthError(
                 ExitCode.BAD_REQUEST,
-                f"there is no order {text} of account {self.account} here; known: {known}",
-                "berth show lists them",
+                f"there is no order {text} of account {self.account} here; known: {known or 'none'}",
+                "berth show lists them" if known else "berth plan a need, then berth buy it",
             )
         order = latest_standing(orders)
         tell_spending(order.spending)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from berth.cli.buy import read_amount
-from berth.cli.desks import Counter, Max, Wait, Yes, counter, tell_spending
+from berth.cli.desks import Counter, Max, Name, Yes, counter, tell_spending, waiting
 from berth.cli.options import BuyerProfile, Json, Profile, Proof
 from berth.cli.output import Output
 from berth.cli.spending import SAME, asked_for, read_proofs, take_proofs
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from berth.orders.order import Order
     from berth.terms.money import Money
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="Order: eval, or eval/2 for the second.")]
 By = Annotated[
     str | None,
     typer.Option("--by", metavar="SPAN", help="How much longer: 7d, or 7d..14d, the cheapest of these."),
@@ -54,7 +53,7 @@ def extend(
     within: Within = None,
     yes: Yes = False,
     most: Max = None,
-    wait: Wait = False,
+    wait: Annotated[bool, waiting("until its payment is settled")] = False,
     proof: Proof = None,
     profile: Profile = None,
     buyer_profile: BuyerProfile = None,
@@ -146,7 +145,11 @@ def _wish(by: str | None, until: str | None, rule: str | None, within: str | Non
     from berth.terms.instants import parse_instant
 
     try:
-        return read_wish(by, None if until is None else parse_instant(until), rule, within)
+        end = None if until is None else parse_instant(until)
+    except ValueError as problem:
+        raise BerthError(ExitCode.USAGE, f"--until: {problem}", "such as --until 2027-03-11T11:30Z") from None
+    try:
+        return read_wish(by, end, rule, within)
     except ValueError as problem:
         raise BerthError(ExitCode.USAGE, str(problem), "such as --by 7d") from None
 

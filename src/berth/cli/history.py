@@ -31,7 +31,7 @@ def history(
     account: Annotated[str | None, typer.Option("--account", help="Of one account alone.")] = None,
     as_json: Json = False,
 ) -> int:
-    """Show when one's own asks saw TYPE on sale, where, at what price. Needs no keys and no network."""
+    """Show when one's own asks saw TYPE on sale, and at what price. Needs no keys and no network."""
     from berth.sources.quiet_hours import history_text, quieter
 
     output = Output(as_json=as_json)

@@ -24,7 +24,7 @@ def register(app: typer.Typer) -> None:
 
 def invoke(
     name: Name,
-    body: Annotated[Text, typer.Argument(metavar="[BODY]", help="The request itself.")] = None,
+    body: Annotated[Text, typer.Argument(metavar="BODY", help="The request itself.")] = None,
     *,
     data: Annotated[Text, typer.Option("--data", help="File that holds the request; - is stdin.")] = None,
     content_type: Annotated[
@@ -34,7 +34,7 @@ def invoke(
     profile: Profile = None,
     as_json: Json = False,
 ) -> int:
-    """Send one request to the endpoint of order NAME and print what it answers."""
+    """Send one request to order NAME's endpoint. Prints the answer."""
     from berth.workloads.invoke import invoke as ask
     from berth.workloads.status import endpoint_step
 

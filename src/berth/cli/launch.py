@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from berth.cli.deploy import bought, check_way
-from berth.cli.desks import Counter, Name, Wait, counter, tell_spending
+from berth.cli.desks import Counter, Name, counter, tell_spending, waiting
 from berth.cli.options import Json, Profile
 from berth.cli.output import Output
 from berth.cli.pieces import Documents, each_piece, whole_named
@@ -50,11 +50,11 @@ def launch(
         list[str] | None,
         typer.Option("--block", help="One more block (cr-...), used when the first is full."),
     ] = None,
-    wait: Wait = False,
+    wait: Annotated[bool, waiting("for the window, and until all instances run")] = False,
     profile: Profile = None,
     as_json: Json = False,
 ) -> int:
-    """Launch into the Capacity Block of order NAME: what the need says, or the options over it."""
+    """Launch instances into order NAME's Capacity Block. What the need says, or the options over it."""
     from berth.orders.elsewhere import check_block_id
 
     output = Output(as_json=as_json)

@@ -28,7 +28,7 @@ def leave(
     profile: Profile = None,
     as_json: Json = False,
 ) -> int:
-    """Say what is still paid, running, in doubt or waited for, in all Regions. Spends nothing."""
+    """Say what is still paid, running, in doubt or waited for. Looks in all Regions. Spends nothing."""
     from berth.inventory.leaving import leaving
     from berth.inventory.leaving_text import leaving_text
     from berth.sources.leaving import look_further

@@ -23,15 +23,17 @@ from berth.entry import let_ctrl_c_end, let_ctrl_c_raise
 from berth.terms.outcomes import BerthError, ExitCode, Spending, Spent
 from berth.terms.settings import SettingsError
 
+# In the order of the help: what comes first, what comes after a purchase, what is rarely typed.
 VERBS = (
-    *("plan", "buy", "extend", "deploy", "launch", "invoke", "show", "ls", "clean", "run", "audit", "policy"),
-    *("history", "approve", "approvals", "doctor", "adopt", "leave", "rebuild", "renewal"),
-)
+    "plan", "doctor", "buy", "run", "show", "ls", "launch", "deploy", "invoke", "extend", "renewal", "clean",
+    "leave", "adopt", "rebuild", "approve", "approvals", "history", "audit", "policy",
+)  # fmt: skip
 
 app = typer.Typer(
     name="berth",
     help="Get GPUs for a window of time: compare, buy once, run in it, clear up.",
-    epilog="Exit codes: see `berth exit-codes`.",
+    epilog="New here? `berth plan --guide` asks what you need; `berth yard start` starts a rehearsal."
+    " Exit codes: see `berth exit-codes`.",
     add_completion=False,
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -68,7 +70,7 @@ refuse_empty_options(app)
     },
 )
 def _yard(context: typer.Context) -> int | None:
-    """Run a yard: the same AWS APIs on your own machines, or as a rehearsal (`berth yard --help`)."""
+    """Run a yard: a rehearsal, or machines of your own. See `berth yard --help`."""
     # The two halves meet over HTTP only: the yard's command is looked up by name and given the bare
     # arguments.
     try:
@@ -166,8 +168,14 @@ def _failed(error: BerthError) -> int:
 
 
 def _usage(problem: Exception) -> int:
-    message = getattr(problem, "format_message")() or "berth --help shows the verbs"  # noqa: B009 - typer's own type
-    return _failed(BerthError(ExitCode.USAGE, message, "berth --help"))
+    """How a command line ends that Typer cannot read: in a line, with the help of the verb that was typed."""
+    message = getattr(problem, "format_message")()  # noqa: B009 - typer's own type
+    context = getattr(problem, "ctx", None)
+    verb = context.command_path if context is not None else "berth"
+    if type(problem).__name__ == "NoArgsIsHelpError":  # nothing was typed, so nothing is wrong
+        sys.stdout.write(f"{message}\n")
+        return ExitCode.DONE
+    return _failed(BerthError(ExitCode.USAGE, " ".join(message.split()), f"{verb} --help"))
 
 
 def _fault(fault: Exception, debug: bool) -> int:

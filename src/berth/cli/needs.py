@@ -86,7 +86,8 @@ def _read(file: Path) -> str:
         return raw.decode("utf-8-sig")  # editors of Windows begin a file with a mark that is no TOML
     except (OSError, UnicodeDecodeError) as problem:
         reason = problem.strerror if isinstance(problem, OSError) else "it is not UTF-8 text"
-        raise BerthError(ExitCode.BAD_REQUEST, f"{file} cannot be read: {reason}") from None
+        step = "berth plan --guide asks for a need and writes it" if not file.exists() else None
+        raise BerthError(ExitCode.BAD_REQUEST, f"{file} cannot be read: {reason}", step) from None
 
 
 def _absolute(need: Need, folder: Path) -> Need:

@@ -22,7 +22,11 @@ Tags = Annotated[
     typer.Option("--tag", metavar="KEY=VALUE", help="Tag of what is bought, over the need's; repeatable."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout; talk goes to stderr.")]
+NeedPath = Annotated[Path, typer.Argument(metavar="NEED", help="Need file (TOML).", show_default=False)]
+NeedIfAny = Annotated[
+    Path | None, typer.Argument(metavar="NEED", help="Need file (TOML).", show_default=False)
+]
 NeedFile = Annotated[
     Path | None,
-    typer.Argument(metavar="[NEED]", help="Need file (TOML); flags override it.", show_default=False),
+    typer.Argument(metavar="NEED", help="Need file (TOML); flags override it.", show_default=False),
 ]

@@ -92,7 +92,7 @@ def plan(
     profile: Profile = None,
     as_json: Json = False,
 ) -> int:
-    """Compare what can be had for NEED: offers, list prices, true cost, reasons. Spends nothing."""
+    """Compare what can be had for NEED, at what cost, and why. Spends nothing."""
     output = Output(as_json=as_json)
     if guided:
         return guide(output, need)

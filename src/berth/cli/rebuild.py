@@ -32,7 +32,7 @@ def rebuild(
     profile: Profile = None,
     as_json: Json = False,
 ) -> int:
-    """Make a lost journal anew: what carries an order's mark in AWS is an order again. Pays nothing."""
+    """Make a lost journal anew from the marks that AWS keeps. Reads in all Regions, pays nothing."""
     from berth.orders.rebuild import LOST, restore
     from berth.orders.rebuild_pieces import counted
 

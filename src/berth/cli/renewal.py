@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from berth.cli.desks import Counter, counter, tell_spending
+from berth.cli.desks import Counter, Name, counter, tell_spending
 from berth.cli.extend import settled_extensions, shop_of
 from berth.cli.options import Json, Profile
 from berth.cli.output import Output
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from berth.orders.spending_gate import Proposal
     from berth.planner.plan import Plan
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="Order: eval, or eval/2 for the second.")]
 By = Annotated[
     str | None,
     typer.Option("--by", metavar="SPAN", help="How much longer: 14d (default: as long as the order was)."),
@@ -40,7 +39,7 @@ def register(app: typer.Typer) -> None:
 def renewal(
     name: Name, *, by: By = None, within: Within = None, profile: Profile = None, as_json: Json = False
 ) -> int:
-    """Compare extending what an order bought with buying anew, and propose one. Spends nothing."""
+    """Compare extending what an order bought with buying anew. Proposes one, spends nothing."""
     from berth.cli.show import settled
     from berth.orders.renewals.wording import renewal_json, renewal_text
 
@@ -134,6 +133,7 @@ def _extensions(
     """The extensions on sale, or a sentence on why that is not known. None are sold of another length."""
     from berth.aws.refusals import Refusal
     from berth.orders.extensions.wish import EARLIEST, LATEST
+    from berth.orders.renewals.renewal import UNANSWERED
     from berth.planner.ladder import on_ladder
 
     now = at.door.clock.now()
@@ -141,7 +141,7 @@ def _extensions(
         return (), ()
     found = shop_of(at, order).search(length, now)
     if isinstance(found, Refusal):
-        return (), (f"whether it can be extended: {found}",)
+        return (), (f"{UNANSWERED}: {found}",)
     return found, ()
 
 
@@ -185,10 +185,10 @@ def _end(output: Output, made: Renewal) -> int:
     if made.best is not None:
         output.answer(f"next    {command(made, made.best)}")
         if made.unknown:
-            raise BerthError(ExitCode.INCOMPLETE, made.unknown[0], "the same command again")
+            raise _not_all_known(made)
         return ExitCode.DONE
     if made.unknown:
-        raise BerthError(ExitCode.INCOMPLETE, made.unknown[0], "the same command again")
+        raise _not_all_known(made)
     if any(way.against for way in made.ways):
         raise BerthError(
             ExitCode.DECISION_NEEDED,
@@ -201,4 +201,12 @@ def _end(output: Output, made: Renewal) -> int:
         ExitCode.NO_CAPACITY,
         "neither an extension nor a new reservation is on sale that goes on from it",
         "another length with --by, other Regions in the need, or again later",
+    )
+
+
+def _not_all_known(made: Renewal) -> BerthError:
+    return BerthError(
+        ExitCode.INCOMPLETE,
+        "not all is known that could be better; the lines UNKNOWN say why",
+        "the same command again, later",
     )

@@ -10,10 +10,10 @@ from berth.cli.buy import SAYS, buy_choice, read_amount, tell_how
 from berth.cli.buy_pieces import Asked, buy_pieces
 from berth.cli.clean import clean_order
 from berth.cli.deploy import bought, deploy_order
-from berth.cli.desks import Counter, Max, Wait, Yes, counter
+from berth.cli.desks import Counter, Max, Yes, counter, waiting
 from berth.cli.launch import launch_order
 from berth.cli.needs import TypedNeed, typed_need
-from berth.cli.options import BuyerProfile, Json, NeedFile, Profile, Proof, Tags
+from berth.cli.options import BuyerProfile, Json, NeedPath, Profile, Proof, Tags
 from berth.cli.output import Output
 from berth.cli.pieces import Documents, each_piece, settled_pieces, whole_named
 from berth.cli.spending import SAME, read_proofs, tagged, take_proofs
@@ -41,11 +41,11 @@ def register(app: typer.Typer) -> None:
 
 
 def run(
-    need: NeedFile = None,
+    need: NeedPath,
     *,
     yes: Yes = False,
     most: Max = None,
-    wait: Wait = False,
+    wait: Annotated[bool, waiting("for the window, instead of ending until it opens")] = False,
     choice: Annotated[int, typer.Option("--choice", min=1, help="Which choice of the plan to buy.")] = 1,
     best: Annotated[
         bool, typer.Option("--best", help="Buy the plan's best combination: several pieces, one order.")
@@ -59,7 +59,7 @@ def run(
     buyer_profile: BuyerProfile = None,
     as_json: Json = False,
 ) -> int:
-    """Do all of it for NEED: plan, buy once, wait for the window, deploy or launch. Safe to run again."""
+    """Do all of it for NEED: plan, buy once, wait, deploy or launch. Run again, it goes on where it was."""
     from berth.orders.guard import check_permission
 
     output = Output(as_json=as_json)

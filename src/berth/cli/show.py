@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from berth.cli.desks import Counter, Wait, counter, tell_spending
+from berth.cli.desks import Counter, counter, tell_spending, waiting
 from berth.cli.extend import settled_extensions
 from berth.cli.options import Json, Profile
 from berth.cli.output import Output
@@ -28,17 +28,18 @@ def register(app: typer.Typer) -> None:
 
 def show(
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="Order: eval, eval/2, or eval/1.2 for a piece.")
+        str | None,
+        typer.Argument(metavar="NAME", help="Order: eval, eval/2, eval/1.2 for a piece; none: all."),
     ] = None,
     *,
-    wait: Wait = False,
+    wait: Annotated[bool, waiting("until what is in doubt is known")] = False,
     history: Annotated[
         bool, typer.Option("--history", help="What happened to the order, line by line.")
     ] = False,
     profile: Profile = None,
     as_json: Json = False,
 ) -> int:
-    """Show orders, or one with its reservation, its endpoint, and what to do next."""
+    """Show the orders, or one in full, with what to do next. Settles what is in doubt. Spends nothing."""
     output = Output(as_json=as_json)
     need = name.partition("/")[0] if name else None
     with counter(output, profile=profile, need=need) as at:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,9 +11,16 @@ from typer.core import TyperCommand
 
 from berth.terms.outcomes import BerthError, ExitCode
 
+_BRACKETS = re.compile(r"\{([^{}]*)\}|\[\[(.*)\]\]")
+
 
 class Verb(TyperCommand):
     """Refuses `--count ""`: what a script left empty must not silently mean that nothing was said."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """`NAME` must be there and `[NEED]` may be: without Typer's second kind of brackets."""
+        pieces = super().collect_usage_pieces(ctx)
+        return [_BRACKETS.sub(lambda found: found[1] or f"[{found[2]}]", piece) for piece in pieces]
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Typer's own reading, after the options were looked at as they were typed. Raises BerthError."""

@@ -177,7 +177,8 @@ def leaving(inventory: Inventory, more: Sequence[MoreOfRegion], journal: Remembe
     troubles: dict[str, list[str]] = {region: [trouble] for region, trouble in inventory.unread}
     for one in more:
         if one.troubles:
-            troubles.setdefault(one.region, []).extend(one.troubles)
+            said = troubles.setdefault(one.region, [])
+            said += [trouble for trouble in one.troubles if not any(trouble in known for known in said)]
     return Leaving(
         at=inventory.at,
         account=inventory.account,

@@ -109,7 +109,11 @@ def check_money(fee: Money | None, approval: Approval) -> Money:
                 ExitCode.DECISION_NEEDED, f"the fee is {fee} and {name} is {bound}: these cannot be compared"
             )
         if fee > bound:
-            raise BerthError(ExitCode.DECISION_NEEDED, f"the fee is {fee}, {name} allows {bound}")
+            raise BerthError(
+                ExitCode.DECISION_NEEDED,
+                f"the fee is {fee}, {name} allows {bound}",
+                f"raise {name} to {fee} to have it, or berth plan for something cheaper",
+            )
     return fee
 
 

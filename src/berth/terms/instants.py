@@ -30,7 +30,10 @@ def parse_instant(text: str, zone: tzinfo | None = None) -> datetime:
     naive time is the commonest way to ask for a start in the past (field fault 52). ValueError too for what
     cannot be read, and for an instant that in UTC lies outside the years 1 to 9999.
     """
-    parsed = datetime.fromisoformat(text.strip())
+    try:
+        parsed = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise ValueError(f"{text[:60]!r} is no instant; write it like 2026-12-02T11:30Z") from None
     if parsed.tzinfo is None:
         if zone is None:
             raise ValueError(f"{text!r} names no time zone; write it in UTC, like 2026-12-02T11:30Z")

@@ -312,8 +312,12 @@ def _alarm(site: Site, order: Order, strays: dict[str, str]) -> BerthError:
 
 def _not_launched(site: Site, order: Order, why: str) -> BerthError:
     """Bought, and less runs than wanted; once AWS takes the block back, launching again can never work."""
-    ending = reclaimed_from(order) <= site.clock.now()
-    next_step = f"berth clean {order.key}" if ending else f"berth launch {order.key}"
+    now = site.clock.now()
+    next_step = f"berth launch {order.key}"
+    if now < order.window.start:
+        next_step = f"wait until {iso(order.window.start)}, then berth launch {order.key}; --wait waits"
+    if reclaimed_from(order) <= now:
+        next_step = f"berth clean {order.key}"
     return BerthError(ExitCode.BOUGHT_NOT_LAUNCHED, why, next_step, order.spending)
 
 

@@ -137,7 +137,8 @@ def test_nothing_is_launched_before_the_start(rented: Rented) -> None:
     with pytest.raises(BerthError) as caught:
         launch(rented.site(), rented.order, None, SAID)
     assert "starts in 2 h 10 min" in caught.value.message
-    assert caught.value.next_step == f"berth launch {rented.order.key}"
+    start = f"{rented.order.window.start:%Y-%m-%dT%H:%M:%SZ}"
+    assert caught.value.next_step == f"wait until {start}, then berth launch {rented.order.key}; --wait waits"
     assert rented.ec2.launches == []
 
 

@@ -331,11 +331,16 @@ time.sleep(60)
 """
 
 
+# Whatever started the tests may ignore SIGINT, and a child inherits that.
+HEEDS_CTRL_C = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+
+
 @pytest.mark.parametrize("as_json", [False, True])
 @pytest.mark.parametrize("module", ["typer", "berth.cli.plan", "berth.terms.outcomes"])
 def test_ctrl_c_while_the_program_is_read(module: str, as_json: bool, tmp_path: Path) -> None:
     """No trace: the words, the document and the exit code of an interrupted command; nothing was spent."""
     program = (
+        f"{HEEDS_CTRL_C}"
         "import importlib.util, sys\n"
         "class Slow:\n"
         "    def find_spec(self, name, path=None, target=None):\n"
@@ -360,7 +365,8 @@ def test_ctrl_c_while_the_program_is_read(module: str, as_json: bool, tmp_path: 
 def test_ctrl_c_in_a_verb_is_caught_where_money_is_known(tmp_path: Path) -> None:
     """Once a verb runs, the last line is what is known of money, and never that of the program's start."""
     program = (
-        "import os, signal; from berth.cli import main as m; from berth.cli.output import spending_so_far\n"
+        f"{HEEDS_CTRL_C}"
+        "import os; from berth.cli import main as m; from berth.cli.output import spending_so_far\n"
         "from berth.terms.money import Money; from berth.terms.outcomes import Spending\n"
         "def app(*_, **__):\n"
         "    spending_so_far.now = Spending.not_known(Money.parse('228.77'), 'eval-1')\n"
@@ -384,3 +390,45 @@ def test_a_job_that_ignores_ctrl_c_goes_on_ignoring_it(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("arguments", [[], ["approvals"]])
+def test_a_bare_command_shows_its_help(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing was typed, so nothing is wrong: exit 0, and no failure."""
+    assert command_line.run(arguments) == ExitCode.DONE
+    said = capsys.readouterr()
+    assert said.out.startswith(f"Usage: {' '.join(['berth', *arguments])} ")
+    assert said.err == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "step"),
+    [
+        (["byu"], "berth --help"),
+        (["buy"], "berth buy --help"),
+        (["buy", "--wings"], "berth buy --help"),
+        (["approvals", "show"], "berth approvals show --help"),
+        (["policy", "none"], "berth policy --help"),
+    ],
+)
+def test_a_usage_error_names_the_help_of_its_verb(
+    arguments: list[str], step: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One line of error, then that verb's own help."""
+    assert command_line.run(arguments) == ExitCode.USAGE
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[1:] == [f"next: {step}", "nothing was spent"]
+
+
+def test_help_is_whole_sentences_in_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    """No verb's line is cut off, none is wider than a terminal; usage has one kind of brackets."""
+    command_line.run(["--help"])
+    verbs = capsys.readouterr().out
+    assert "..." not in verbs.partition("Commands:")[2]
+    for verb in command_line.VERBS:
+        command_line.run([verb, "--help"])
+        said = capsys.readouterr().out
+        assert max(map(len, said.splitlines())) <= 80
+        usage = said.partition("\n\n")[0]
+        assert "{" not in usage, usage
+        assert "[[" not in usage, usage

@@ -35,6 +35,9 @@ from berth.terms.durations import spoken
 from berth.terms.money import Money
 from berth.terms.outcomes import NOTHING_SPENT, BerthError, ExitCode, Spending
 
+NOT_NOW = "berth show the order: it is extended while it is paid, and its window not over; then again"
+"""What to do where AWS sells no extension of what one has, as it stands now."""
+
 
 class How(StrEnum):
     """How an extension came to be had, or why there is none."""
@@ -230,7 +233,9 @@ def _searched(desk: Desk, shop: ExtensionShop, length: timedelta) -> tuple[Exten
     found = shop.search(length, desk.clock.now())
     if isinstance(found, Refusal):
         raise BerthError(
-            found.exit_code, f"offers to extend by {spoken(length)} could not be searched: {found}"
+            found.exit_code,
+            f"offers to extend by {spoken(length)} could not be searched: {found}",
+            NOT_NOW if found.exit_code is ExitCode.BAD_REQUEST else None,
         )
     return found
 

@@ -27,6 +27,8 @@ AROUND = timedelta(days=1)
 PIECE = (
     "it is one piece of an order of several, so a new reservation is not looked for: plan a need of its own"
 )
+UNANSWERED = "whether it can be extended"
+"""How the sentence begins that says why nobody knows."""
 _NONE = timedelta(0)
 
 
@@ -84,6 +86,11 @@ class Renewal:
     unknown: tuple[str, ...] = ()
     others: tuple[OwnedChoice, ...] = ()
     notes: tuple[str, ...] = ()
+
+    @property
+    def knows_extensions(self) -> bool:
+        """Whether AWS said what extensions are on sale: none, or those among `ways`."""
+        return not any(said.startswith(UNANSWERED) for said in self.unknown)
 
     @property
     def best(self) -> WayOn | None:

@@ -100,9 +100,13 @@ def _table(renewal: Renewal) -> Iterator[str]:
             yield from (row, fee.rjust(WIDTH))
     if len(renewal.ways) > MOST_ROWS:
         yield f"   and {len(renewal.ways) - MOST_ROWS} more, in --json"
-    for one, what in ((Means.EXTEND, "no extension of that length"), (Means.NEW, "nothing new about then")):
-        if one not in means and not (one is Means.NEW and renewal.notes):
-            yield f"-  {one:<7}{what} is on sale now"
+    longer = "no extension of that length is on sale now"
+    if not renewal.knows_extensions:
+        longer = "not known: see UNKNOWN"
+    if Means.EXTEND not in means:
+        yield f"-  {Means.EXTEND:<7}{longer}"
+    if Means.NEW not in means and not renewal.notes:
+        yield f"-  {Means.NEW:<7}nothing new about then is on sale now"
 
 
 def _zone(way: WayOn) -> str:
