@@ -14,7 +14,7 @@ import typer
 
 from berth.cli.desks import journal_trouble
 from berth.cli.needs import typed_need
-from berth.cli.options import BuyerProfile, Json, NeedFile, Profile
+from berth.cli.options import BuyerProfile, Json, NeedIfAny, Profile
 from berth.cli.output import Output
 from berth.cli.who import enter
 from berth.terms.outcomes import BerthError, ExitCode
@@ -36,14 +36,14 @@ def register(app: typer.Typer) -> None:
 
 
 def doctor(
-    need: NeedFile = None,
+    need: NeedIfAny = None,
     *,
     region: Annotated[list[str] | None, typer.Option("--region", help="Region; may be repeated.")] = None,
     profile: Profile = None,
     buyer_profile: BuyerProfile = None,
     as_json: Json = False,
 ) -> int:
-    """Check what NEED takes: login, clock, Regions, rights, quotas; say what to do. Spends nothing."""
+    """Check what NEED takes: login, clock, Regions, rights, quotas. Says what to do. Spends nothing."""
     output = Output(as_json=as_json)
     draft = typed_need(need, {"regions": region}).draft() if need is not None else None
     heard: list[Skew] = []
