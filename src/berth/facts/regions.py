@@ -39,6 +39,12 @@ def region(code: str) -> Region | None:
     return _by_code().get(code)
 
 
+def in_local_zone(code: str, zone_id: str | None) -> bool:
+    """Whether `zone_id` is a Local Zone of that Region; False for what the table does not know."""
+    known = region(code)
+    return known is not None and zone_id in {zone.zone_id for zone in known.local_zones}
+
+
 def regions(partition: str | None = None) -> tuple[Region, ...]:
     """All Regions of a partition (`aws`, `aws-us-gov`, ...); None = of every partition."""
     return tuple(r for r in _by_code().values() if partition in (None, r.partition))

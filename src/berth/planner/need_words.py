@@ -38,8 +38,10 @@ def need_text(need: Need) -> str:
 
 
 def _tied(need: Need) -> list[str]:
-    """In how many zones, and by which ways, where the need says so."""
-    told = [] if need.same_zone is None else ["one zone" if need.same_zone else "several zones will do"]
+    """In how many zones, where the need says so or several instances work together; and by which ways."""
+    together = need.target is Target.INSTANCES and need.count > 1
+    told = ["one zone"] if need.same_zone or (need.same_zone is None and together) else []
+    told += ["several zones will do"] if need.same_zone is False else []
     never = [way for way in Way if need.ways and way not in need.ways]
     if never and len(never) <= len(need.ways):
         return [*told, f"not by {' or '.join(never)}"]

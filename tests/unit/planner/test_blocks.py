@@ -249,7 +249,7 @@ def test_a_zone_that_needs_an_opt_in_comes_second_and_says_so() -> None:
 PICTURE = """\
 AWS  account 1111-2222-3333, role planner-readonly, us-east-1
 Need   p5en-1207: 2 x p5en.48xlarge (16 H200), EC2 instances, 5 days, us-east-2,
-       us-west-2, us-east-1,
+       us-west-2, us-east-1, one zone,
        from Mon 2026-12-07 05:00Z (00:00 New York), start may move
 Asked  INCOMPLETE, 2 of 3 regions searched: us-east-1 no quota (quota
        L-4F9BB70B), us-east-2 2 offers, us-west-2 none on sale

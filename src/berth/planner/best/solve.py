@@ -13,6 +13,7 @@ from datetime import timedelta
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from berth.facts.regions import in_local_zone
 from berth.planner.best.answer import Answer, Outcome, Proof, floor_money, gap_of, money
 from berth.planner.best.reckon import Bought, Reckoning, demands, hours, reckon, reckon_paused
 from berth.planner.best.scenes import Scene, comparable, latest_of, scenes_of, spread
@@ -124,12 +125,13 @@ class _Found:
     reckoning: Reckoning
 
     def rank(self, per_hour: bool) -> tuple[object, ...]:
-        """Least cost, then early, then few pieces, then by ids."""
+        """Least cost, then early, few pieces, none in a Local Zone (it needs an opt-in), then by ids."""
         cost = self.reckoning.cost
         over = self.reckoning.least_hours if per_hour else Fraction(1)
         names = tuple(b.candidate.id for b in self.bought)
         pieces = len(self.bought) + len({m.meter.id for m in self.reckoning.metered})
-        return (cost / over, -self.reckoning.wanted_hours, self.running[0].start, pieces, names)
+        local = sum(in_local_zone(b.candidate.region, b.candidate.zone_id) for b in self.bought)
+        return (cost / over, -self.reckoning.wanted_hours, self.running[0].start, pieces, local, names)
 
 
 @dataclass(slots=True)

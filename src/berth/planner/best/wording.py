@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from berth.facts.instance_types import instance_type
-from berth.facts.regions import region
+from berth.facts.regions import in_local_zone
 from berth.planner.best.changes import Kind as ChangeKind
 from berth.planner.best.combination import (
     Combination,
@@ -117,15 +117,12 @@ def _best_lines(best: Mix, evidence: Evidence, kind: str, head: str) -> list[str
             f"{best.beyond_one_search} at once in one zone are more than a search can be asked for: nothing"
         )
         lines += hung(f"{said} confirms that all are there, and each purchase searches again", "  care")
-    for zone in dict.fromkeys(p.zone_id for p in best.pieces if p.promised and _is_local(p)):
+    for zone in dict.fromkeys(
+        p.zone_id for p in best.pieces if p.promised and in_local_zone(p.region, p.zone_id)
+    ):
         said = f"{plain(zone or '', 20)} is a Local Zone: opt in to it and have a subnet there first"
         lines += hung(said, "  care")
     return lines + _bought_cares(sum(p.promised for p in best.pieces))
-
-
-def _is_local(piece: Piece) -> bool:
-    known = region(piece.region)
-    return known is not None and piece.zone_id in {zone.zone_id for zone in known.local_zones}
 
 
 def _bought_cares(bought: int) -> list[str]:

@@ -94,6 +94,23 @@ def test_a_mix_is_in_the_currency_that_leads() -> None:
     assert alone.mix.total == Money(Decimal(18000), "CNY")
 
 
+def test_of_mixes_that_cost_the_same_none_in_a_local_zone_leads() -> None:
+    """Atlanta's zone needs an opt-in; in the alphabet it stands before the Region's own."""
+    offers = tuple(
+        replace(a_block(start, days, 2, fee, zone=zone, offering_id=f"cb-{zone}-{days}"), region="us-east-1")
+        for zone in ("use1-atl2-az1", "use1-az1")
+        for start, days, fee in ((0, 2, "5000.00"), (2, 1, "2500.00"))
+    )
+    answer = PlaceAnswer(Way.CAPACITY_BLOCK, "us-east-1", PlaceOutcome.OFFERS, NOW, "", offers)
+    rate = replace(RATE, region="us-east-1")
+    made = with_combination(
+        make_plan(a_need(retryable=True, regions=("us-east-1",)), [answer], [rate], NOW),
+        {(Way.ON_DEMAND, "us-east-1", TYPE): 8},
+    )
+    assert made.mix is not None
+    assert {piece.zone_id for piece in made.mix.pieces if piece.promised} == {"use1-az1"}
+
+
 def test_the_document_comes_back_with_its_combination() -> None:
     """As JSON and back; and a document that an older version wrote has none."""
     made = a_plan(a_need(), *BLOCKS, limits={OD: 8})
