@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from berth.aws.permissions import FOUR_PAID, VERBS
+from berth.aws.permissions import ASSUME, FOUR_PAID, VERBS
 from berth.aws.policies import GRANTS, MARK, Grant, partition_of
 from berth.checkup.findings import Finding, State, Topic
 from berth.planner.need import Need
@@ -16,7 +16,8 @@ from berth.terms.ways import Target
 Context = tuple[tuple[str, tuple[str, ...]], ...]
 """Condition keys with the values that Berth's calls have."""
 
-_NEEDS_NO_RIGHT = frozenset({"sts:GetCallerIdentity"})
+# Nothing is needed to ask who one is; roles are tried themselves (checkup/accounts.py).
+_NO_QUESTION = frozenset({"sts:GetCallerIdentity", ASSUME})
 _BLOCKS_ONLY = frozenset(
     {
         "ec2:DescribeCapacityBlockOfferings",
@@ -97,7 +98,7 @@ def rights_of(need: Need, account: str, region: str, uploads: bool) -> tuple[Rig
     """Every right that the need's verbs take in a Region. `uploads`: an artefact is brought to S3."""
     found: dict[tuple[str, str, Context, bool], list[str]] = {}
     for verb in verbs_of(need):
-        for operation in sorted(VERBS[verb] - _NEEDS_NO_RIGHT):
+        for operation in sorted(VERBS[verb] - _NO_QUESTION):
             if not _concerns(operation, need, uploads):
                 continue
             for grant in GRANTS.get(operation, (Grant("", ("*",)),)):

@@ -9,6 +9,7 @@ from berth.cli.desks import Counter
 from berth.terms.outcomes import BerthError, ExitCode
 
 if TYPE_CHECKING:
+    from berth.aws.roles import RoleToAssume
     from berth.aws.session import Door
     from berth.orders.pieces.whole import Agreement
     from berth.planner.need import Need
@@ -53,14 +54,8 @@ def door_of(door: Door, named: NeedAccount) -> Door:
     Raises BerthError: credentials where they do not work, no role can be assumed, or it is another account's.
     """
     from berth.aws.roles import RoleToAssume
-    from berth.aws.session import open_door
-    from berth.terms.clock import SystemClock
 
-    role = RoleToAssume(named.role, named.external_id) if named.role else None
-    there = open_door(
-        profile=named.profile or door.profile, regions=door.regions, environ=os.environ,
-        clock=SystemClock(), role=role,
-    )  # fmt: skip
+    there = _opened(door, named, RoleToAssume(named.role, named.external_id) if named.role else None)
     if there.identity.account != named.id:
         whose = f"profile {named.profile} is" if named.profile else "the caller's own keys are"
         raise BerthError(
@@ -69,6 +64,19 @@ def door_of(door: Door, named: NeedAccount) -> Door:
             "correct [[accounts]] in the need (profile, or role), or the profile",
         )
     return there
+
+
+def source_of(door: Door, named: NeedAccount) -> Door:
+    """The way of whoever assumes the account's role: its profile's, else the caller's. Raises BerthError."""
+    return door if named.profile is None else _opened(door, named, None)
+
+
+def _opened(door: Door, named: NeedAccount, role: RoleToAssume | None) -> Door:
+    from berth.aws.session import open_door
+    from berth.terms.clock import SystemClock
+
+    profile, regions = named.profile or door.profile, door.regions
+    return open_door(profile=profile, regions=regions, environ=os.environ, clock=SystemClock(), role=role)
 
 
 def accounts_of(at: Counter, need: Need) -> tuple[Counter, ...]:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from berth.checkup.caller import Skew
     from berth.checkup.findings import Checkup, Finding
     from berth.planner.need import Need
+    from berth.planner.need_accounts import NeedAccount
     from berth.sources.checkup import Looked
 
 # With these the door stays shut for want of a login or an answer: that is a finding, not the end.
@@ -107,6 +108,7 @@ def _checked(output: Output, door: Door, draft: Need | None, heard: list[Skew]) 
     found: list[Finding] = [
         *identity_findings(door.identity, need.account if need else None),
         *payer_findings(door.identity, door.payer),
+        *(_account(door, one) for one in (need.accounts if need else ()) if one.id != door.identity.account),
         clock_finding(heard, SystemClock().now()),
         *_at_home(door.identity.realm),
         *regions,
@@ -121,6 +123,26 @@ def _checked(output: Output, door: Door, draft: Need | None, heard: list[Skew]) 
         door.clock.now(), need.name if need else None, door.identity.account,
         rehearsal.url if rehearsal else None, in_order(found),
     )  # fmt: skip
+
+
+def _account(door: Door, named: NeedAccount) -> Finding:
+    """Whether an account that the need names opens; where its role does not, which side refuses."""
+    from berth.checkup.accounts import AccountLook, account_finding
+    from berth.cli.accounts import door_of, source_of
+    from berth.sources.checkup import may_assume
+
+    try:
+        return account_finding(AccountLook(named, door_of(door, named).identity), door.identity)
+    except BerthError as problem:
+        trouble = problem
+    if named.role is None or trouble.exit_code is not ExitCode.CREDENTIALS:
+        return account_finding(AccountLook(named, None, trouble), door.identity)
+    try:
+        source = source_of(door, named)
+    except BerthError as problem:
+        return account_finding(AccountLook(named, None, problem), door.identity)
+    look = AccountLook(named, None, trouble, may_assume(source, named.role))
+    return account_finding(look, source.identity)
 
 
 def _for_need(need: Need, account: str, looked: Looked, artefact: bool | None) -> list[Finding]:

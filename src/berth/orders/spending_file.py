@@ -28,7 +28,10 @@ _TYPE = r"[a-z0-9][a-z0-9.-]*\*?"
 _ZONE_ID = r"[a-z0-9-]+-az\d{1,2}"
 _ACCOUNT = r"\d{12}"
 # No wildcard for the account: anybody may have an account, and a role of any name in it.
-_IDENTITY = r"arn:aws[a-z-]*:iam::\d{12}:(root|(user|role)/[\w+=,.@/*-]+)"
+_IDENTITY = (
+    r"arn:aws[a-z-]*:(iam::\d{12}:(root|(user|role)/[\w+=,.@/*-]+)"
+    r"|sts::\d{12}:assumed-role/[\w+=,.@*-]+(/[\w+=,.@*-]+)?)"
+)
 _MOST_VALID = timedelta(days=30)
 _LEAST_VALID = timedelta(minutes=15)
 
@@ -152,6 +155,13 @@ def _allow(table: Section | None) -> Allow:
 def _identities(table: Section, key: str, found: tuple[str, ...]) -> tuple[str, ...]:
     for arn in found:
         name = arn.partition("/")[2]
+        if ":assumed-role/" in arn:
+            account, role = arn.split(":")[4], name.partition("/")[0]
+            table.complain(
+                key,
+                f"{arn} is a session, whose name whoever assumes the role chooses: name the role,"
+                f" {arn.partition(':sts:')[0]}:iam::{account}:role/{role}",
+            )
         if ":role/" in arn and "/" in name and "*" in name:
             table.complain(
                 key, f"{arn}: STS does not tell a role's path; write the role's whole name, or no path"

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from berth.aws.identity import Identity
+from berth.aws.permissions import ASSUME
 from berth.aws.refusals import CALL_ERRORS, Kind, Refusal, refusal_of
 from berth.aws.session import Door
 from berth.checkup.caller import is_root
@@ -212,6 +213,16 @@ def _rights(door: Door, region: str, rights: Sequence[Right]) -> Rights:
             return Rights(region, _tried(door, region, rights), plain(str(stopped), 300))
         answers += judged(question, results)
     return Rights(region, tuple(answers))
+
+
+def may_assume(door: Door, role: str) -> Say:
+    """What the caller's own policies say of assuming the role (an ARN); whom the role trusts is not asked."""
+    if is_root(door.identity.arn):
+        return Say.NOT_ASKED
+    iam = door.reader("iam", _iam_home(door.identity))
+    (question,) = questions([Right(ASSUME, role, (), door.regions[0], ())])
+    results, stopped = _simulated(iam, _source(iam, door.identity.arn), question, door.clock.sleep)
+    return Say.NOT_ASKED if stopped is not None else judged(question, results)[0].say
 
 
 def _iam_home(identity: Identity) -> str:
