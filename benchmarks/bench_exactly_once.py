@@ -1,9 +1,11 @@
 """B5: 100,000 intents to buy, each in trouble of its own: none bought twice, none lost, books equal ledger.
 
 The simulation of tests/simulation/exactly_once, only oftener: production's orders and a whole yard in one
-process, five needs a seed, troubles at effect points as the seed says. Two processes share the seeds.
+process, five needs a seed, troubles at effect points as the seed says. One seed of ten extends what it has
+bought, and buys several pieces as one order. Two processes share the seeds.
 BERTH_INTENTS: another number; BERTH_SECONDS: the most that it may take (it then says how far it came);
-BERTH_FIRST_SEED: where to begin. A seed that breaks a promise is printed, at the end with its trace.
+BERTH_FIRST_SEED: where to begin; BERTH_PACE: one pace for all seeds, such as wide. A seed that breaks a
+promise is printed, at the end with its trace.
 """
 
 from __future__ import annotations
@@ -19,11 +21,12 @@ from harness import ROOT, Verdicts, machine
 
 sys.path.insert(0, str(ROOT / "tests" / "simulation"))
 
-from exactly_once.seeded import MANY, Tally, play  # the path is where the tests keep it
+from exactly_once.seeded import MANY, PACES, Tally, pace_of, play  # the path is where the tests keep it
 
 INTENTS = int(os.environ.get("BERTH_INTENTS", "100000"))
 LONGEST_S = float(os.environ.get("BERTH_SECONDS", "7200"))
 FIRST_SEED = int(os.environ.get("BERTH_FIRST_SEED", "0"))
+PACE = os.environ.get("BERTH_PACE")
 A_SEED = 5
 PROCESSES = 2
 TELL_EVERY_S = 60.0
@@ -48,7 +51,7 @@ def work(number: int) -> Share:
         if time.monotonic() - began >= LONGEST_S:
             break
         try:
-            share.tally.add(play(seed, A_SEED, MANY)[0])
+            share.tally.add(play(seed, A_SEED, PACES[PACE] if PACE else pace_of(seed, MANY))[0])
         except Exception as problem:  # noqa: BLE001 - told with its trace
             share.breaches.append("\n".join([repr(problem), *getattr(problem, "__notes__", [])]))
             print(f"seed {seed}: {problem!r}", flush=True)
@@ -91,6 +94,10 @@ def report(total: Tally, shares: list[Share], wall_s: float) -> None:
         f"{total.intents} intents in {sum(share.seeds for share in shares)} seeds (from {FIRST_SEED}):"
         f" {total.runs} disturbed runs, {total.paid_calls} paid calls served, {total.sold} reservations made,"
         f" {total.bought} orders bought"
+    )
+    print(
+        f"of these {total.wishes} intents to extend, with {total.longer} extensions made, and {total.several}"
+        " to buy several pieces as one order"
     )
     each_ms = 1000 * cpu_s / max(1, total.intents)
     print(

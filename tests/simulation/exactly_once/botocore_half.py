@@ -88,7 +88,7 @@ class WiredClients(_Clients):
     """Production's clients with production's hooks, and one more: what would be sent goes to `exchange`."""
 
     def __init__(self, session: botocore.session.Session) -> None:
-        super().__init__(session, HERE, FollowingClock(SystemClock()))
+        super().__init__(session, HERE, FollowingClock(SystemClock()), REGION)
         self.exchange: Callable[[str, Any], Any] = _nobody
         self.answered: Callable[[str], None] = lambda operation: None
         self.parsed: Callable[[str, dict[str, Any]], None] = lambda operation, answer: None

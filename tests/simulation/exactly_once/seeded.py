@@ -21,7 +21,7 @@ from .client_half import Ended, Verb
 from .longer import orders_to_extend, run_in_trouble, settle_longer, wish_for
 from .settling import bought, settle
 from .troubles import Script
-from .verbs import WORK, Wish, buy, buy_all, clean, plan_for, show
+from .verbs import WORK, Wish, buy, buying_all, clean, plan_for, show
 from .world import Weather, World, world
 
 WAYS = (Way.TRAINING_PLAN, Way.CAPACITY_BLOCK)
@@ -62,6 +62,16 @@ WIDE = Pace(runs=(1, 1, 1, 2), at_once=0.08, work=0.02, hasty=True, several=0.25
 PACES: Mapping[str, Pace] = MappingProxyType(
     {"thorough": THOROUGH, "brisk": BRISK, "many": MANY, "wide": WIDE}
 )
+
+
+def pace_of(seed: int, usual: Pace) -> Pace:
+    """One seed of ten extends, and buys several pieces: where many seeds are played, those that end in 7."""
+    return WIDE if seed % 10 == 7 else usual
+
+
+def name_of(pace: Pace) -> str:
+    """The pace as a replay takes it."""
+    return next(name for name, one in PACES.items() if one == pace)
 
 
 @dataclass(slots=True)
@@ -113,7 +123,8 @@ def play(seed: int, intents: int = 3, pace: Pace = THOROUGH) -> tuple[Tally, lis
         try:
             return _Seed(made, chance, pace).play(intents), made.trace
         except BaseException as problem:
-            problem.add_note("\n".join([f"seed {seed}, {intents} intents, {pace}", *made.trace[-400:]]))
+            head = f"--seed {seed} --intents {intents} --pace {name_of(pace)}"
+            problem.add_note("\n".join([head, *made.trace[-400:]]))
             raise
 
 
@@ -157,7 +168,9 @@ class _Seed:
         """One need: planned in peace by every journal, bought in trouble, settled, sometimes extended and
         put to work."""
         world, chance, need = self.world, self.chance, wish.name
-        verb, effects = (buy, EFFECTS) if wish.pieces == 1 else (buy_all, EFFECTS_OF_SEVERAL)
+        verb, effects = buy, EFFECTS
+        if wish.pieces > 1:
+            verb, effects = buying_all(self.further.random() < 0.3), EFFECTS_OF_SEVERAL
         journals = world.journals()
         for machine in journals:
             world.run(plan_for(wish, self._seen if self.pace.hasty else {}), need, machine=machine)

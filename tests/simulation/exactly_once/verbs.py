@@ -140,10 +140,18 @@ def _together(offers: Sequence[Offer]) -> Combination:
     return Combination(offers[0].instance_type, mix, None)
 
 
-def buy_all(at: Counter, need: str) -> int:
-    """`berth buy NEED#best --yes --max ...`."""
-    say_pieces(at, buy_pieces(at, recalled(at, need), Asked(CAP, yes=True, unconfirmed=True)))
-    return ExitCode.DONE
+def buying_all(accept_other: bool) -> Verb:
+    """`berth buy NEED#best --yes --max ... --unconfirmed`, with `--accept-other` or without."""
+    asked = Asked(CAP, yes=True, unconfirmed=True, accept_other=accept_other)
+
+    def buy_all(at: Counter, need: str) -> int:
+        say_pieces(at, buy_pieces(at, recalled(at, need), asked))
+        return ExitCode.DONE
+
+    return buy_all
+
+
+buy_all = buying_all(False)
 
 
 def buy(at: Counter, need: str) -> int:
