@@ -185,7 +185,8 @@ class World:
 
         spending_so_far.now = NOTHING_SPENT
         try:
-            take_proofs(self._counter, read_proofs(None if proof is None else str(proof)))
+            file = None if proof is None else str(Path(proof).absolute())  # "-" is a file here, and no stdin
+            take_proofs(self._counter, read_proofs(file))
             yield
         except BerthError as error:
             if error.spent is NOTHING_SPENT:

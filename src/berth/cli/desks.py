@@ -253,7 +253,7 @@ def journal_trouble(place: Place | None = None) -> Iterator[None]:
     except NewerSchema as problem:
         raise BerthError(
             ExitCode.BAD_REQUEST,
-            f"the journal {place} cannot be used: {problem}",
+            f"the journal {place}: {problem}",
             "pip install --upgrade gpu-berth, and run it again",
         ) from None
     except (OSError, sqlite3.Error) as problem:
