@@ -221,13 +221,22 @@ def why_nothing(made: Plan) -> BerthError:
         return BerthError(ExitCode.BAD_REQUEST, "\n".join(mistyped), "write Regions like us-east-1")
     code = _one_refusal(made)
     if code is not None:
-        return BerthError(code, "no place answered the question", "the plan says why, place by place")
+        return BerthError(code, "no place answered the question", next_of_unanswered(made))
     asked, places = places_asked(made)
     return BerthError(
         ExitCode.INCOMPLETE,
         f"{asked} of {places} places searched: whether something fits elsewhere is not known",
-        "the plan says which; ask again",
+        next_of_unanswered(made),
     )
+
+
+def next_of_unanswered(made: Plan) -> str:
+    """What to do about the places that did not answer in full: asking again helps against some reasons."""
+    from berth.planner.choose import refusals, unanswered
+
+    if refusals(made) and refusals(made) == unanswered(made):
+        return "the plan says why, place by place; `berth doctor NEED` says what to ask for, and of whom"
+    return "the plan says which; ask again"
 
 
 _WIDEN = "widen the need: other Regions, a later end, another start, a higher budget"
@@ -277,7 +286,7 @@ def _end_of_choice(made: Plan) -> int:
         raise BerthError(
             ExitCode.INCOMPLETE,
             "not every place answered in full, so a better offer may exist",
-            "the plan says which; ask again",
+            next_of_unanswered(made),
         )
     raise BerthError(
         ExitCode.INCOMPLETE,

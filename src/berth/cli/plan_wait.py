@@ -287,6 +287,7 @@ class _Teller:
 
 def not_found(waited: Waited, wish: Wish) -> BerthError:
     """How a wait ends that found nothing: no capacity when all places answered in the last round."""
+    from berth.cli.plan import next_of_unanswered
     from berth.planner.choose import unanswered
 
     limit = f" for {wish.most} or less" if wish.most else ""
@@ -294,7 +295,7 @@ def not_found(waited: Waited, wish: Wish) -> BerthError:
         return BerthError(
             ExitCode.INCOMPLETE,
             f"nothing fitted{limit} until {wish.until}, and not every place answered in the last round",
-            "the plan says which; ask again",
+            next_of_unanswered(waited.plan),
         )
     return BerthError(
         ExitCode.NO_CAPACITY,

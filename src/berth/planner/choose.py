@@ -320,6 +320,12 @@ def unanswered(plan: Plan) -> tuple[PlaceAnswer, ...]:
     return tuple(a for a in plan.answers if not a.is_complete)
 
 
+def refusals(plan: Plan) -> tuple[PlaceAnswer, ...]:
+    """The places that would say the same again, since a quota or a right is missing there."""
+    lasting = {PlaceOutcome.NO_QUOTA, PlaceOutcome.NOT_ALLOWED}
+    return tuple(a for a in plan.answers if a.outcome in lasting)
+
+
 def doubtful_regions(plan: Plan) -> tuple[str, ...]:
     """A sentence for each Region that did not answer and the table of Regions lacks: mistyped, or new."""
     codes = dict.fromkeys(a.region for a in unanswered(plan) if region(a.region) is None)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from berth.planner.best.wording import combination_lines
-from berth.planner.choose import doubtful_regions, places_asked, unanswered
+from berth.planner.choose import doubtful_regions, places_asked, refusals, unanswered
 from berth.planner.cost import BreakEven, PayAsYouGo
 from berth.planner.costs.wording import cost_lines
 from berth.planner.currencies import currency_lines
@@ -87,7 +87,8 @@ def _need_lines(plan: Plan) -> list[str]:
     asked, places = places_asked(plan)
     if unanswered(plan):
         searched = f"INCOMPLETE, {asked} of {places} {_regions(plan)} searched"
-        lines += hung(f"{searched}: {_outcomes(plan)}", "Asked")
+        todo = "; `berth doctor` says what to do" if refusals(plan) else ""
+        lines += hung(f"{searched}: {_outcomes(plan)}{todo}", "Asked")
         return lines + [line for said in doubtful_regions(plan) for line in hung(said)]
     told = f"{asked} of {places} {'place' if places == 1 else 'places'} asked" if places else "nobody asked"
     if len(lines[-1]) + 2 + len(told) <= WIDTH:

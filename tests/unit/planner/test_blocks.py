@@ -252,7 +252,8 @@ Need   p5en-1207: 2 x p5en.48xlarge (16 H200), EC2 instances, 5 days, us-east-2,
        us-west-2, us-east-1, one zone,
        from Mon 2026-12-07 05:00Z (00:00 New York), start may move
 Asked  INCOMPLETE, 2 of 3 regions searched: us-east-1 no quota (quota
-       L-4F9BB70B), us-east-2 2 offers, us-west-2 none on sale
+       L-4F9BB70B), us-east-2 2 offers, us-west-2 none on sale; `berth doctor`
+       says what to do
 
 BEST   p5en-1207#1  capacity block  $15,157.92 up front, no refund, no cancel
   id   cb-0123456789abcdef0
