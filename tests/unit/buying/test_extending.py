@@ -224,6 +224,39 @@ def test_what_was_in_doubt_and_is_found_is_told_as_paid_however_the_command_ends
     assert told[-1] == Spending.paid(Money.parse("7000.00"), str(KEY))
 
 
+def over(answer: dict[str, Any]) -> dict[str, Any]:
+    """A reservation whose window is over, as either way shows it."""
+    word = {"State": "expired"} if "State" in answer else {"Status": "Expired"}
+    return {**answer, **word}
+
+
+def test_a_reservation_that_ended_as_it_would_have_settles_what_is_in_doubt(longer: Longer) -> None:
+    """A payment would have moved the end: nothing was spent, and that is said before that it is over."""
+    longer.aws.fault = "500 before"
+    refusal(longer.extend)
+    longer.world.clock.advance(days=30)
+    longer.world.aws.change_answer = lambda answer: over(longer._later(answer))
+    told: list[Spending] = []
+    desk = replace(longer.world.desk(), tell_spending=told.append)
+    ended = refusal(lambda: extend(desk, longer.till(), longer.order, BY_A_WEEK, None))
+    assert (ended.exit_code, told[-1]) == (ExitCode.BAD_REQUEST, Spending.nothing())
+    assert [one.state for one in longer.order.extensions] == [ExtensionState.REFUSED]
+
+
+def test_of_a_reservation_that_is_over_and_shows_no_end_nothing_is_known(longer: Longer) -> None:
+    """The doubt is what is told, not that it is over."""
+    longer.aws.fault = "500 before"
+    refusal(longer.extend)
+    longer.world.clock.advance(days=30)
+    ends = {"EndDate", "EndTime"}
+    longer.world.aws.change_answer = lambda answer: over(
+        {name: value for name, value in answer.items() if name not in ends}
+    )
+    ended = refusal(longer.extend)
+    assert (ended.exit_code, ended.spent.spent) == (ExitCode.OUTCOME_UNKNOWN, Spent.NOT_KNOWN)
+    assert [one.state for one in longer.order.extensions] == [ExtensionState.UNKNOWN]
+
+
 def test_what_another_one_takes_the_place_of_was_not_bought(longer: Longer) -> None:
     """The history shows an extension that begins there, not by this call: known at once, without waiting."""
     offers = longer.aws._search(168)

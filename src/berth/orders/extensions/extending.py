@@ -19,7 +19,14 @@ from berth.orders.extensions.book import AlreadyExtending, ExtensionBook, what_i
 from berth.orders.extensions.extension import Extension, ExtensionState
 from berth.orders.extensions.history import History
 from berth.orders.extensions.offers import GONE, Bounds, ExtensionOffer, cheapest, same_again
-from berth.orders.extensions.settling import adopt_unknown, doubt, is_held, kept, settle_all
+from berth.orders.extensions.settling import (
+    adopt_unknown,
+    doubt,
+    ended_without,
+    is_held,
+    kept,
+    settle_all,
+)
 from berth.orders.extensions.shops import ExtensionShop
 from berth.orders.extensions.wish import Standing, Wish, minute, nothing_to_do, why_not
 from berth.orders.journal import LostRace
@@ -27,7 +34,7 @@ from berth.orders.looks import Began
 from berth.orders.order import Order, OrderState
 from berth.orders.paying import pay
 from berth.orders.rows import tags_of_context
-from berth.orders.seen import Stage
+from berth.orders.seen import SeenReservation, Stage
 from berth.orders.sighting import trace_of
 from berth.orders.spending_gate import Proposal, check_spending, spend_of
 from berth.planner.cost import OfferCost, floor_from
@@ -138,13 +145,18 @@ def look_at(desk: Desk, shop: ExtensionShop, order: Order) -> _Look:
 
     Raises BerthError (incomplete) where either cannot be read in full: then nothing may be bought.
     """
-    order, end = _end_now(desk, order)
+    order, seen = _seen_now(desk, order)
+    end = None if seen is None else seen.end
     began = Began.by(desk.clock)
     history = shop.history()
     extensions = settle_all(desk, order, history, began.at(desk.clock))
+    if seen is not None and seen.stage is Stage.OVER:
+        extensions = tuple(ended_without(desk, order, one, end) for one in extensions)
     for was, one in zip(order.extensions, extensions, strict=True):
         if was.in_doubt:  # however this ends, its money is told as it is known now
             desk.tell_spending(one.spending(str(order.key)))
+    if seen is not None and seen.stage in {Stage.OVER, Stage.FAILED, Stage.LOST}:
+        raise _over(order, seen, extensions, shop)
     if end is None or not history.complete:
         why = history.trouble or "AWS does not show when the reservation ends"
         raise BerthError(
@@ -165,20 +177,27 @@ def _standing(order: Order, extensions: tuple[Extension, ...], history: History,
     return Standing(end, until, extended, history.unpaid(end) or any(later > end for later in bought))
 
 
-def _end_now(desk: Desk, order: Order) -> tuple[Order, datetime | None]:
-    """The order and its reservation's end as AWS shows it now (None: it does not)."""
-    sighting = desk.shop.glance(trace_of(order))
-    seen = sighting.reservation
+def _seen_now(desk: Desk, order: Order) -> tuple[Order, SeenReservation | None]:
+    """The order and its reservation as AWS shows it now (None: it does not)."""
+    seen = desk.shop.glance(trace_of(order)).reservation
     if seen is None:
         return order, None
-    if seen.stage in {Stage.OVER, Stage.FAILED, Stage.LOST}:
-        raise BerthError(
-            ExitCode.BAD_REQUEST,
-            f"the reservation of order {order.key} is {seen.state}: it cannot be extended",
-        )
     shown, now = seen.to_json(), desk.clock.now()
     order = kept(desk, lambda: desk.journal.note_seen(order, shown, now), replace(order, seen=shown))
-    return order, seen.end
+    return order, seen
+
+
+def _over(
+    order: Order, seen: SeenReservation, extensions: tuple[Extension, ...], shop: ExtensionShop
+) -> BerthError:
+    """What to tell of a reservation that cannot be extended any more: first of all, what is in doubt."""
+    for one in extensions:
+        if one.in_doubt:
+            return doubt(order, one, shop, held=False)
+    return BerthError(
+        ExitCode.BAD_REQUEST,
+        f"the reservation of order {order.key} is {seen.state}: it cannot be extended",
+    )
 
 
 def propose(order: Order, offer: ExtensionOffer) -> Proposal:

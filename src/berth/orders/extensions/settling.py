@@ -35,6 +35,17 @@ def settle_all(desk: Desk, order: Order, history: History, began: datetime) -> t
     return tuple(_settled(desk, order, one, history, began) for one in order.extensions)
 
 
+def ended_without(desk: Desk, order: Order, one: Extension, end: datetime | None) -> Extension:
+    """One in doubt of a reservation that is over: known not to be paid where it ended before what it adds.
+
+    A payment moves the end, and comes before it or never (EC2 User Guide, "Extend Capacity Blocks": 35
+    minutes before). `end` is the end that AWS shows, None where it shows none: then nothing is known.
+    """
+    if not one.in_doubt or is_held(desk, one) or end is None or end > one.window.start:
+        return one
+    return _not_bought(desk, order, one, "the reservation has ended as it would have without it")
+
+
 def adopt_unknown(desk: Desk, order: Order, history: History) -> None:
     """Write extensions into the journal that AWS shows and it does not know: bought by somebody else, or
     before the journal was lost. Those of which AWS shows too little are left out."""
@@ -132,14 +143,7 @@ def _unseen(desk: Desk, order: Order, one: Extension, history: History, began: d
         return one
     book, now = ExtensionBook(desk.journal), desk.clock.now()
     if history.displaces(one):
-        return kept(
-            desk,
-            lambda: book.settle(
-                order.key, one, ExtensionState.REFUSED, now=now,
-                detail="in AWS's history another extension begins there",
-            ),
-            replace(one, state=ExtensionState.REFUSED),
-        )  # fmt: skip
+        return _not_bought(desk, order, one, "in AWS's history another extension begins there")
     # AWS may forget the history of what is long over: not seeing it then proves nothing.
     look = Look(began, now, history.complete and now < one.window.start, found=False)
 
@@ -159,6 +163,15 @@ def _unseen(desk: Desk, order: Order, one: Extension, history: History, began: d
         return seen
 
     return kept(desk, write, replace(one, state=ExtensionState.UNKNOWN))
+
+
+def _not_bought(desk: Desk, order: Order, one: Extension, why: str) -> Extension:
+    book, now = ExtensionBook(desk.journal), desk.clock.now()
+    return kept(
+        desk,
+        lambda: book.settle(order.key, one, ExtensionState.REFUSED, now=now, detail=why),
+        replace(one, state=ExtensionState.REFUSED, detail=why),
+    )
 
 
 _UNWRITABLE = (sqlite3.Error, OSError, Unusable)

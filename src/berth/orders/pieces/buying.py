@@ -245,6 +245,7 @@ class _Buying:
         try:
             return self._book.open(wanted, known, self.proposal(wanted, queue), self._desk.clock.now())
         except LostRace:
+            _check_free(self._book, self._desk, self._book.whole(self._wanted.key))
             raise BerthError(
                 ExitCode.DECISION_NEEDED,
                 f"order {self._wanted.key} was changed by another process; nothing was bought by this one",
@@ -302,15 +303,23 @@ class _Buying:
     def _nothing_missing(
         self, known: Whole | None, pieces: Sequence[Piece], orders: dict[int, Order]
     ) -> Bought:
+        try:
+            whole = self._concluded(known, pieces)
+        except LostRace:  # another process concludes the same from the same orders
+            whole = self._book.whole(self._wanted.key) or self._whole(None, pieces)
+        self._tally.tell()
+        return Bought(whole, {number: orders[number] for number in sorted(orders)})
+
+    def _concluded(self, known: Whole | None, pieces: Sequence[Piece]) -> Whole:
+        """The whole, written down as bought. Raises LostRace where another process changed it meanwhile."""
         now = self._desk.clock.now()
         if known is None:  # another journal bought them all
             known = self._book.open(self._whole(None, pieces), None, None, now)
-        if known.state is not WholeState.BOUGHT:
-            held = replace(known, holder=self._desk.holders.me())
-            known = self._book.open(held, known, None, now)
-            known = self._book.move(known, WholeState.BOUGHT, now, "every piece")
-        self._tally.tell()
-        return Bought(known, {number: orders[number] for number in sorted(orders)})
+        if known.state is WholeState.BOUGHT:
+            return known
+        held = replace(known, holder=self._desk.holders.me())
+        known = self._book.open(held, known, None, now)
+        return self._book.move(known, WholeState.BOUGHT, now, "every piece")
 
     # -- inside --------------------------------------------------------------------------------------------
     def _approval(self, piece: Piece) -> Approval:
