@@ -264,6 +264,8 @@ def test_killed_at_the_call_and_run_again(longer: Longer) -> None:
     assert again.code == 0, again.err
     assert f"already extended until {minute(longer.end + WEEK)}" in again.out
     assert longer.calls() == 1
+    (left,) = longer.berth("leave", "--json", "--region", "us-east-1").json["paid"]
+    assert f"extended until {longer.end + WEEK:%Y-%m-%dT%H:%M:%SZ} for 8,023.18 USD" in left["extension"]
 
 
 def test_a_training_plan_is_extended_and_its_endpoint_runs_on(longer: Longer) -> None:

@@ -42,6 +42,7 @@ def remembered(door: Door) -> Remembered:
                 doubts=_doubts(journal, account),
                 armed=_armed(journal, account, now),
                 unused=_unused(journal, account, now),
+                coming=_coming(journal, account),
             )
     except BerthError as problem:
         return Remembered(trouble=problem.message, hint=problem.next_step or "")
@@ -163,4 +164,21 @@ def _unused(journal: Journal, account: str, now: datetime) -> dict[tuple[str, st
         paid, name = still_paid(order, seen, now), reservation_id(order)
         if paid is not None and name is not None:
             found[(order.offer.region, name)] = paid.unused
+    return found
+
+
+def _coming(journal: Journal, account: str) -> dict[tuple[str, str], str]:
+    """Extensions that are bought and not paid yet: their money is as good as gone, and no end shows them."""
+    from berth.orders.extensions.extension import ExtensionState
+    from berth.orders.wording import reservation_id
+    from berth.terms.instants import iso
+
+    found = {}
+    for order in journal.orders(account):
+        bought = [one for one in order.extensions if one.state is ExtensionState.BOUGHT]
+        name = reservation_id(order)
+        if name is not None and bought and bought[-1] not in order.extended:
+            last = bought[-1]
+            words = f"extended until {iso(last.window.end)} for {last.fee}, {last.payment or 'being paid'}"
+            found[(order.offer.region, name)] = words
     return found

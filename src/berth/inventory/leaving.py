@@ -79,13 +79,15 @@ class Armed:
 @dataclass(frozen=True, slots=True)
 class Remembered:
     """What the journal tells of an account. `unused` is what is unused of an order's fee by its segments, by
-    Region and id. `trouble` says why the journal could not be read, with `hint` of what to do ('' for none):
-    then all else is empty, which says nothing."""
+    Region and id; `coming` tells in the same way of an extension that is bought and whose payment AWS has not
+    taken, so that its end is not the reservation's yet. `trouble` says why the journal could not be read,
+    with `hint` of what to do ('' for none): then all else is empty, which says nothing."""
 
     known: tuple[Known, ...] = ()
     doubts: tuple[Doubt, ...] = ()
     armed: tuple[Armed, ...] = ()
     unused: Mapping[tuple[str, str], Money] = field(default_factory=dict)
+    coming: Mapping[tuple[str, str], str] = field(default_factory=dict)
     trouble: str = ""
     hint: str = ""
 
@@ -93,11 +95,13 @@ class Remembered:
 @dataclass(frozen=True, slots=True)
 class StillPaid:
     """A reservation that is paid and not over. `until` None: no end, or not shown. `unused` is the share of
-    the fee of the time to come; None where the fee is not known, or there is none (billed by the hour)."""
+    the fee of the time to come; None where the fee is not known, or there is none (billed by the hour).
+    `coming` is a sentence on an extension that is being paid, '' for none."""
 
     holding: Holding
     until: datetime | None
     unused: Money | None
+    coming: str = ""
 
     @property
     def by_the_hour(self) -> bool:
@@ -184,11 +188,7 @@ def leaving(inventory: Inventory, more: Sequence[MoreOfRegion], journal: Remembe
         account=inventory.account,
         rehearsal=inventory.rehearsal,
         regions=inventory.regions,
-        paid=tuple(
-            _still_paid(h, inventory.at, journal.unused)
-            for h in inventory.holdings
-            if _is_left(h, inventory.at)
-        ),
+        paid=tuple(_still_paid(holding, inventory.at, journal) for holding in _left(inventory)),
         endpoints=inventory.endpoints,
         instances=tuple(instance for one in more for instance in one.instances),
         requests=tuple(request for one in more for request in one.requests),
@@ -208,9 +208,11 @@ def _is_left(holding: Holding, now: datetime) -> bool:
     return not holding.is_over and (holding.end is None or now < holding.end)
 
 
-def _still_paid(holding: Holding, now: datetime, unused: Mapping[tuple[str, str], Money]) -> StillPaid:
-    known = unused.get((holding.region, holding.id))
-    return StillPaid(holding, holding.end, known if known is not None else _share(holding, now))
+def _still_paid(holding: Holding, now: datetime, journal: Remembered) -> StillPaid:
+    name = (holding.region, holding.id)
+    known = journal.unused.get(name)
+    unused = known if known is not None else _share(holding, now)
+    return StillPaid(holding, holding.end, unused, journal.coming.get(name, ""))
 
 
 def _share(holding: Holding, now: datetime) -> Money | None:
@@ -228,6 +230,7 @@ def _paid_json(one: StillPaid, now: datetime) -> dict[str, Any]:
         "paid_until": iso(one.until) if one.until else None,
         "unused": money_json(one.unused),
         "by_the_hour": one.by_the_hour,
+        "extension": one.coming or None,
         "not_shown": one.holding.shown is not Shown.LISTED,
     }
 

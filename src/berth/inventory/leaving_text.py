@@ -78,7 +78,8 @@ def _paid(one: StillPaid, left: Leaving) -> str:
     )
     if one.unused is not None and holding.is_fee_by_tag:
         unused += " of its first fee: what extending it cost is on no tag"
-    return f"{holding.region} {holding.id} ({holding.state}), {holding.who}: {until}, {unused}"
+    coming = f"; {one.coming}" if one.coming else ""
+    return f"{holding.region} {holding.id} ({holding.state}), {holding.who}: {until}, {unused}{coming}"
 
 
 def _request(one: OpenRequest) -> str:

@@ -154,3 +154,13 @@ def test_without_the_journal_nothing_is_called_done(made: Leaving, code: ExitCod
     assert "an order in doubt, an approval that waits" in " ".join(text.split())
     assert "the journal not" in " ".join(text.split())
     assert max(map(len, text.splitlines())) <= 80
+
+
+def test_an_extension_that_is_being_paid_is_money_too() -> None:
+    """Its end is not shown yet, and its fee is as good as gone: both are told beside what is paid."""
+    words = "extended until 2026-12-09T11:30:00Z for 8,023.18 USD, payment-pending"
+    made = left(owned(), journal=Remembered(coming={("us-east-1", "cr-1"): words}))
+    text = " ".join(leaving_text(made).split())
+    assert f"750.00 USD unused of its first fee: what extending it cost is on no tag; {words}" in text
+    assert made.to_json()["paid"][0]["extension"] == words
+    assert left(owned()).to_json()["paid"][0]["extension"] is None
