@@ -23,7 +23,7 @@ from berth.orders.seen import SeenReservation
 from berth.orders.spending import Cap, Per, Rules
 from berth.orders.spending_gate import OPEN, Gate
 from berth.terms.money import Money
-from berth.terms.outcomes import BerthError, ExitCode, Spending, Spent
+from berth.terms.outcomes import BerthError, ExitCode
 from berth.terms.window import Window
 
 from .conftest import SELLERS, World
@@ -192,89 +192,6 @@ def test_a_lost_answer_is_found_in_the_history(longer: Longer) -> None:
     assert refusal(lambda: longer.extend(further)).exit_code is ExitCode.OUTCOME_UNKNOWN
     longer.world.clock.advance(minutes=3)
     assert longer.extend(further).how is How.FOUND
-
-
-def test_the_refusal_of_a_second_copy_is_no_refusal_of_the_call(longer: Longer) -> None:
-    """The network delivers the call twice, and the answer is the refusal of the second copy."""
-    longer.aws.fault = "twice"
-    assert longer.extend().how is How.BOUGHT
-    longer.books_equal_ledger()
-
-
-def test_the_refusal_of_a_second_copy_is_looked_at_while_writes_show_late(longer: Longer) -> None:
-    """Until the history shows the first copy's nothing is known, and nothing is bought beside it."""
-    longer.aws.fault, longer.aws.lag = "twice", timedelta(minutes=3)
-    ended = refusal(longer.extend)
-    assert (ended.exit_code, ended.spent.spent) == (ExitCode.OUTCOME_UNKNOWN, Spent.NOT_KNOWN)
-    longer.world.clock.advance(minutes=3)
-    assert longer.extend().how is How.FOUND
-    longer.books_equal_ledger()
-
-
-def test_what_was_in_doubt_and_is_found_is_told_as_paid_however_the_command_ends(longer: Longer) -> None:
-    """The next wish has to wait for the payment of the one that was found: its money is known by now."""
-    longer.aws.fault, longer.aws.lag = "lost reply", timedelta(minutes=3)
-    refusal(longer.extend)
-    longer.world.clock.advance(minutes=3)
-    told: list[Spending] = []
-    desk = replace(longer.world.desk(), tell_spending=told.append)
-    further = Wish(until=WINDOW.end + 2 * WEEK)
-    ended = refusal(lambda: extend(desk, longer.till(), longer.order, further, None))
-    assert "is being paid" in ended.message
-    assert told[-1] == Spending.paid(Money.parse("7000.00"), str(KEY))
-
-
-def over(answer: dict[str, Any]) -> dict[str, Any]:
-    """A reservation whose window is over, as either way shows it."""
-    word = {"State": "expired"} if "State" in answer else {"Status": "Expired"}
-    return {**answer, **word}
-
-
-def test_a_reservation_that_ended_as_it_would_have_settles_what_is_in_doubt(longer: Longer) -> None:
-    """A payment would have moved the end: nothing was spent, and that is said before that it is over."""
-    longer.aws.fault = "500 before"
-    refusal(longer.extend)
-    longer.world.clock.advance(days=30)
-    longer.world.aws.change_answer = lambda answer: over(longer._later(answer))
-    told: list[Spending] = []
-    desk = replace(longer.world.desk(), tell_spending=told.append)
-    ended = refusal(lambda: extend(desk, longer.till(), longer.order, BY_A_WEEK, None))
-    assert (ended.exit_code, told[-1]) == (ExitCode.BAD_REQUEST, Spending.nothing())
-    assert [one.state for one in longer.order.extensions] == [ExtensionState.REFUSED]
-
-
-def test_of_a_reservation_that_is_over_and_shows_no_end_nothing_is_known(longer: Longer) -> None:
-    """The doubt is what is told, not that it is over."""
-    longer.aws.fault = "500 before"
-    refusal(longer.extend)
-    longer.world.clock.advance(days=30)
-    ends = {"EndDate", "EndTime"}
-    longer.world.aws.change_answer = lambda answer: over(
-        {name: value for name, value in answer.items() if name not in ends}
-    )
-    ended = refusal(longer.extend)
-    assert (ended.exit_code, ended.spent.spent) == (ExitCode.OUTCOME_UNKNOWN, Spent.NOT_KNOWN)
-    assert [one.state for one in longer.order.extensions] == [ExtensionState.UNKNOWN]
-
-
-def test_what_another_one_takes_the_place_of_was_not_bought(longer: Longer) -> None:
-    """The history shows an extension that begins there, not by this call: known at once, without waiting."""
-    offers = longer.aws._search(168)
-    meanwhile = longer.till()
-    bought = replace(meanwhile, buyer=lambda: longer.aws._buy(offers[0]["id"]) and longer.aws)
-    shown, longer.aws.lag = longer.aws.lag, timedelta(seconds=1)  # the look before the call misses it
-
-    def arrives(operation: str) -> None:
-        if longer.aws.calls == 2:
-            longer.aws.lag = shown
-
-    longer.aws.read_fault = arrives
-    ended = refusal(lambda: extend(longer.world.desk(), bought, longer.order, BY_A_WEEK, Money.parse("8000")))
-    assert ended.exit_code is ExitCode.DECISION_NEEDED
-    assert "another extension begins there" in ended.message
-    assert [one.state for one in longer.order.extensions] == [ExtensionState.REFUSED]
-    assert longer.extend().how is How.ALREADY
-    longer.books_equal_ledger()
 
 
 def test_what_another_process_may_still_be_paying_is_left_to_it(longer: Longer) -> None:

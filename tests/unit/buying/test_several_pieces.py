@@ -260,43 +260,6 @@ def test_a_process_at_work_is_let_alone(
     assert buyer.sold == [Decimal("100.00"), Decimal("228.77")]
 
 
-def test_two_processes_at_once_conclude_what_another_journal_bought(
-    shopping: Callable[..., Shopping],
-) -> None:
-    """The second comes in right before the first writes the whole down, and between its writes: it finds all
-    pieces or leaves them to the first, which finds them."""
-    whole = concluded_by_two(shopping, 0)
-    first = whole.index("agree:before")
-    for at in (first, *(number for number, effect in enumerate(whole, start=1) if effect == "agree:after")):
-        concluded_by_two(shopping, at)
-
-
-def concluded_by_two(shopping: Callable[..., Shopping], at: int) -> list[str]:
-    """The effects of a process that finds all pieces bought while another one does so, after effect `at`."""
-    owner, buyer, other = shopping("blocks"), shopping("blocks"), shopping("blocks")
-    owner.buy_all()
-    for one, name in ((buyer, "p8"), (other, "p9")):
-        one.journal.close()
-        one.aws, one.clock, one.holders.name = owner.aws, owner.clock, name
-        one.holders.alive = {"p8", "p9"}
-    log: list[str] = []
-
-    def meet(effect: str) -> None:
-        log.append(effect)
-        if len(log) == at:
-            try:
-                other.buy_all()
-            except BerthError as problem:
-                assert "being bought by another process" in problem.message  # noqa: PT017
-
-    buyer.aws.effects = meet
-    buyer.journal = open_journal(buyer.place, "aws", meet)
-    other.journal = open_journal(buyer.place, "aws")
-    found = buyer.buy_all()
-    assert (found.now, len(found.orders), len(owner.sold)) == ((), 2, 2)
-    return log
-
-
 def test_two_processes_at_once_buy_each_piece_once(shopping: Callable[..., Shopping]) -> None:
     """The second begins at each effect of the first: one whole, two sales."""
     number = len(_effects_of(shopping, "blocks", TWO))
