@@ -13,6 +13,7 @@ from berth.orders.pieces.wording import day_lines, many
 from berth.planner.best.combination import Combination, Mix, Piece
 from berth.planner.cost import cost_of
 from berth.planner.need import Need
+from berth.planner.need_accounts import NeedAccount
 from berth.planner.need_file import NeedError, read_need
 from berth.planner.offers import Offer
 from berth.planner.plan import Choice, Plan
@@ -126,6 +127,23 @@ def test_what_is_one_purchase_is_bought_as_one() -> None:
 ACCOUNTS = '[[accounts]]\nid = "1111-2222-3333"\n\n[[accounts]]\nid = "444455556666"\nprofile = "gpu-b"\n'
 
 
+ROLE = "arn:aws:iam::444455556666:role/team/buyer"
+
+
+def test_an_account_may_be_named_by_its_role() -> None:
+    """The role's ARN says the account; profile and external id may stand beside it."""
+    text = (
+        '[[accounts]]\nid = "1111-2222-3333"\n\n'
+        f'[[accounts]]\nrole = "{ROLE}"\nprofile = "hub"\nexternal_id = "cluster-7"\n'
+    )
+    wanted = need(text)
+    assert wanted.accounts[1] == NeedAccount("444455556666", "hub", ROLE, "cluster-7")
+    assert Need.from_json(wanted.to_json()).accounts == wanted.accounts
+    older = {"id": "444455556666", "profile": "hub"}
+    assert NeedAccount.from_json(older) == NeedAccount("444455556666", "hub")
+    assert NeedAccount("444455556666", "hub").to_json() == older
+
+
 def test_accounts_are_read_and_written() -> None:
     """Digits with and without hyphens, a profile or the caller's keys; as JSON and back."""
     wanted = need(ACCOUNTS)
@@ -145,6 +163,11 @@ def test_accounts_are_read_and_written() -> None:
         ('[[accounts]]\nid = "12"\n', "twelve digits"),
         (ACCOUNTS + '[[accounts]]\nid = "444455556666"\n', "named twice"),
         ('[[accounts]]\nid = "444455556666"\nrole = "x"\n', "role"),
+        (f'[[accounts]]\nid = "111122223333"\nrole = "{ROLE}"\n', "the role is of account 444455556666"),
+        ('[[accounts]]\nid = "444455556666"\nexternal_id = "xyz"\n', "goes with a role"),
+        (f'[[accounts]]\nrole = "{ROLE}"\nexternal_id = "x"\n', "2 to 1,224"),
+        ('[[accounts]]\nrole = "arn:aws:sts::444455556666:assumed-role/a/b"\n', "like arn:aws:iam::"),
+        (f'[[accounts]]\nrole = "{ROLE}"\n\n[[accounts]]\nid = "444455556666"\n', "named twice"),
     ],
 )
 def test_accounts_that_cannot_be_are_refused(more: str, says: str) -> None:

@@ -92,6 +92,10 @@ def test_a_whole_file_is_read() -> None:
         ('[approval]\napprovers = ["arn:aws:iam::*:role/lead"]', "r:2: approval.approvers"),
         ('[approval]\napprovers = ["arn:aws:iam::111122223333:role/a/*"]', "STS does not tell a role's path"),
         (
+            '[approval]\napprovers = ["arn:aws:sts::111122223333:assumed-role/lead/grace"]',
+            "name the role, arn:aws:iam::111122223333:role/lead",
+        ),
+        (
             '[approval]\nvalid = "1m"\napprovers = ["arn:aws:iam::111122223333:root"]',
             "must be from 15m to 30d",
         ),
