@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -12,6 +14,9 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 from botocore.exceptions import ClientError
 
+from berth.terms.ids import SystemIds
+from berth.yard.identity.roles import Role
+from berth.yard.identity.sessions import begin_session
 from berth.yard.testing.process import YardProcess
 
 from .conftest import SMALL
@@ -114,6 +119,29 @@ def test_a_session_that_is_over_is_refused(
     shared.fault("expired-session", times=None)
     assert code_of(getattr(client(shared, service, keys), call)) == refusal
     assert shared.clients.sts.get_caller_identity()
+
+
+@pytest.mark.parametrize(
+    ("began", "code"), [(timedelta(minutes=30), None), (timedelta(hours=1), "ExpiredToken")]
+)
+def test_a_session_ends_by_real_time(
+    shared: YardProcess, arn: str, began: timedelta, code: str | None
+) -> None:
+    """One that began an hour ago, signed with the yard's own key, is over; the yard's clock stands still."""
+    with contextlib.closing(sqlite3.connect(shared.folder.store)) as store:
+        (key,) = store.execute("SELECT value FROM meta WHERE key = 'session-key'").fetchone()
+        (role_id,) = store.execute("SELECT role_id FROM roles WHERE name = 'reader'").fetchone()
+    role = Role(role_id, arn.split(":")[4], "other", "reader", ())
+    made = begin_session(
+        bytes.fromhex(key), role, "ada", now=datetime.now(UTC) - began, span=timedelta(hours=1), policy="",
+        ids=SystemIds(),
+    )  # fmt: skip
+    keys = {"AccessKeyId": made.key.access_key_id, "SecretAccessKey": made.key.secret}
+    sts = client(shared, "sts", keys, made.token)
+    if code is None:
+        assert sts.get_caller_identity()["Arn"].endswith("assumed-role/reader/ada")
+    else:
+        assert code_of(sts.get_caller_identity) == (code, 403)
 
 
 def test_a_presigned_request_proves_a_session(shared: YardProcess, arn: str) -> None:
