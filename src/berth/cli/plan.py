@@ -97,7 +97,7 @@ def plan(
     if guided:
         return guide(output, need)
     faces = read_faces(ways=ways, offers=offers, compare=compare, rows=rows, plot=plot, as_json=as_json)
-    faces = replace(faces, explain=explain)
+    faces = replace(faces, explain=explain, profile=profile)
     typed = typed_need(
         need,
         {

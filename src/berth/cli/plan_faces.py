@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Faces:
-    """What of a plan is shown: its text, and whatever else was asked for. `plot` None: no picture."""
+    """What of a plan is shown: its text, and whatever else was asked for. `plot` None: no picture.
+    `profile` is the one that was named to ask with; None: none was."""
 
     ways: bool = False
     offers: bool = False
@@ -24,6 +25,7 @@ class Faces:
     rows: bool = False
     plot: Path | None = None
     explain: bool = False
+    profile: str | None = None
 
     def show(self, output: Output, header: str, made: Plan, **beside: Any) -> None:
         """Answer with the plan. `beside` are further members of the JSON document."""
@@ -46,7 +48,7 @@ class Faces:
             return
         from berth.planner.wording import plan_text
 
-        yield plan_text(made, header)
+        yield plan_text(made, header, self.profile)
         if self.offers:
             from berth.planner.offers_text import offers_text
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from datetime import timedelta
 
 from berth.planner.best.wording import combination_lines
+from berth.planner.buy_text import buy_lines
 from berth.planner.choose import doubtful_regions, places_asked, refusals, unanswered
 from berth.planner.cost import BreakEven, PayAsYouGo
 from berth.planner.costs.wording import cost_lines
@@ -21,7 +21,6 @@ from berth.planner.owned import OwnedChoice
 from berth.planner.phrases import (
     HANG,
     WIDTH,
-    exact_amount,
     hours_minutes,
     hung,
     label,
@@ -50,8 +49,9 @@ _OUTCOMES = {
 }
 
 
-def plan_text(plan: Plan, header: str) -> str:
-    """The whole answer of `berth plan`. `header` is the line that says who and where."""
+def plan_text(plan: Plan, header: str, profile: str | None = None) -> str:
+    """The whole answer of `berth plan`. `header` is the line that says who and where, `profile` the profile
+    that was named to ask with (None: none was): who buys what is told here needs it again."""
     lines = [*header.splitlines(), *_need_lines(plan), *_owned_lines(plan), ""]
     best = plan.best
     if plan.reuse is not None:
@@ -73,7 +73,7 @@ def plan_text(plan: Plan, header: str) -> str:
     if best is not None:
         lines += _spot_lines(plan, best)
     # What is owned comes first; the handle of what could be bought beside it stands in its line.
-    lines += [] if plan.reuse else _buy_lines(plan, best)
+    lines += [] if plan.reuse else buy_lines(plan, best, profile)
     lines += notes(plan)
     lines += [line for note in plan.notes for line in hung(note, "NOTE")]
     return "\n".join(line.rstrip() for line in lines)
@@ -365,34 +365,3 @@ def _lost_each_time(need: Need, line: PayAsYouGo) -> str:
     what = f"{spoken(need.checkpoint_every)} of work"
     what += f" and {spoken(need.startup)} of start-up" if need.startup else ""
     return f". An interruption loses {what} at most: {money_text(lost)}"
-
-
-def _buy_lines(plan: Plan, best: Choice | None) -> list[str]:
-    """How to buy what leads, and what stands beside it."""
-    ways: list[tuple[str, Money | None, str]] = []
-    if best is not None and best.cost.fee is not None:
-        told = "that one alone" if plan.mix_leads else "asks, re-reads the fee, buys once"
-        ways.append((plan.need.handle(best.number), best.cost.fee, told))
-    if plan.mix is not None and any(piece.promised for piece in plan.mix.pieces):
-        told = "asks once, buys each once"
-        if plan.mix.beyond_one_search:
-            told = f"with --unconfirmed: {told}"
-        ways.insert(0 if plan.mix_leads else 1, (plan.need.handle_of_mix, plan.mix_fee, told))
-    lines: list[str] = []
-    for handle, fee, told in ways:
-        lines += _buy_line(handle, fee, told, "" if lines else "BUY")
-    return lines
-
-
-def _buy_line(handle: str, fee: Money | None, told: str, word: str) -> list[str]:
-    command = f"berth buy {handle}"
-    if fee is not None:
-        most = exact_amount(fee)
-        command += f" --max {most if fee.currency == 'USD' else shlex.quote(f'{most} {fee.currency}')}"
-    line = f"{word:<{HANG}}{command}"
-    if len(line) > WIDTH:  # goes on in a second line, as a shell reads it
-        first, _, most = line.partition(" --max ")
-        return [f"{first} \\", f"{'':<{HANG + 2}}--max {most}", " " * HANG + told]
-    if len(line) + 2 + len(told) <= WIDTH:
-        return [line + "       "[: max(2, WIDTH - len(line) - len(told))] + told]
-    return [line, " " * HANG + told]

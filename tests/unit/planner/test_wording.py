@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -211,3 +212,18 @@ def test_more_than_an_account_may_hold_is_not_told_how_to_split(a_need: Make, no
     assert "SPLIT" not in plan_text(make_plan(many, [], [], now), HEADER)
     some = a_need(instance_type="p5.48xlarge", count=100, target=Target.INSTANCES)
     assert "SPLIT" in plan_text(make_plan(some, [], [], now), HEADER)
+
+
+def test_the_command_that_buys_names_the_profile_that_asked(
+    a_need: Make, an_offer: Make, an_answer: Make, rates: Rates, now: datetime
+) -> None:
+    """Without it another account would look for the plan; a long one goes on as a shell reads."""
+    plan = make_plan(a_need(), [an_answer(an_offer())], rates, now)
+    assert "\nBUY    berth buy eval-1#1 --max 228.77 --profile buyer\n" in plan_text(plan, HEADER, "buyer")
+    long = make_plan(a_need(name="a" * 40), [an_answer(an_offer())], rates, now)
+    said = plan_text(long, HEADER, "a team's buyer")
+    command = said[said.index("berth buy ") :].split("\n       asks, ")[0]
+    assert command.count("\\\n") == 2
+    assert shlex.split(command.replace("\\\n", " ")) == [
+        "berth", "buy", f"{'a' * 40}#1", "--max", "228.77", "--profile", "a team's buyer",
+    ]  # fmt: skip

@@ -82,7 +82,12 @@ def with_prices(document: Any, change: Callable[[dict[str, str]], dict[str, str]
 
 def every_face(plan: Plan) -> str:
     """All that a person may be shown of a plan."""
-    faces = (plan_text(plan, ""), offers_text(plan), compare_text(plan), explained(plan.combination))
+    faces = (
+        plan_text(plan, "", "buyer-" + "x" * 30),
+        offers_text(plan),
+        compare_text(plan),
+        explained(plan.combination),
+    )
     return "\n".join(faces)
 
 
