@@ -138,7 +138,7 @@ def test_a_role_that_cannot_be_assumed_means_nothing_is_bought(firm: Firm) -> No
     refused = berth("buy", "whole#best", *BUY)
     assert (refused.code, refused.money) == (13, "nothing was spent")
     assert f"the role {firm.role} could not be assumed: AccessDenied" in refused.err
-    assert "next: berth doctor tells which is missing" in refused.err
+    assert "berth doctor NEED tells which is missing" in said(refused)
     assert firm.bought() == (0, 0)
     firm.planned("whole", 'external_id = "cluster-7"')
     bought = berth("buy", "whole#best", *BUY)

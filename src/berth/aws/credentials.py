@@ -98,8 +98,9 @@ def _not_assumed(refusal: Refusal, role: str | None) -> BerthError:
     return BerthError(
         ExitCode.CREDENTIALS,
         said,
-        "berth doctor tells which is missing: the role's trust in the caller (and its external id), or the"
-        " caller's own right sts:AssumeRole on it",
+        "the role's trust policy must name the caller, with the external id that it asks for, and the"
+        " caller's own policy allow sts:AssumeRole on it; of a need's accounts berth doctor NEED tells which"
+        " is missing",
     )
 
 
