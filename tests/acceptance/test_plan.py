@@ -160,3 +160,19 @@ def test_today_in_los_angeles_is_not_yesterday(yard: YardProcess, typed: Typed) 
     assert document["need"]["latest_end"] == "2027-03-06T08:00:00Z"
     ends = {segment["end"] for c in document["choices"] for segment in c["offer"]["segments"]}
     assert "2027-03-05T11:30:00Z" in ends
+
+
+def test_the_command_that_buys_names_the_profile_that_asked(
+    here: YardProcess, typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As typed, it can be copied: without it the keys of the environment would buy."""
+    keys = here.environment
+    (tmp_path / "config").write_text(
+        "[profile team]\nregion = us-east-1\n"
+        f"aws_access_key_id = {keys['AWS_ACCESS_KEY_ID']}\n"
+        f"aws_secret_access_key = {keys['AWS_SECRET_ACCESS_KEY']}\n"
+    )
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
+    code, out, err = typed(here, "plan", NEED, *FIXED, "--profile", "team")
+    assert code == ExitCode.DONE, err
+    assert "\nBUY    berth buy eval-1#1 --max 228.77 --profile team\n" in out
