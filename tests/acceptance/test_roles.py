@@ -130,6 +130,33 @@ def test_pieces_of_two_accounts_by_role_are_one_order(firm: Firm) -> None:
     assert firm.bought() == (1, 1)
 
 
+def test_whoever_orders_may_hold_nothing_and_reach_two_accounts_by_role(firm: Firm) -> None:
+    """An account that only orders: 64 in one role, 36 in another; one order of the caller's, one sum."""
+    berth, yard = firm.berth, firm.yard
+    third: str = yard.account(f"{firm.name}-c")["account"]
+    second = yard.role(f"{firm.name}-c", "buyer", trust=[firm.name])
+    file = Path(firm.need("hub", f'\n[[accounts]]\nrole = "{second}"'))
+    file.write_text(file.read_text().replace(f'[[accounts]]\nid = "{firm.own}"\n', ""))
+    assert berth("plan", str(file)).code == 0
+    with pytest.MonkeyPatch.context() as patch:
+        held = {firm.there: 192, third: 0}
+        patch.setattr("berth.cli.buy_pieces._held", lambda there: held[there.account])
+        bought = berth("buy", "hub#best", *BUY, "--json")
+        assert bought.code == 0, bought.err
+        again = berth("buy", "hub#best", *BUY)
+    assert again.code == 0, again.err
+    assert {(one["account"], one["offer"]["count"]) for one in bought.json["pieces"]} == {
+        (firm.there, 64),
+        (third, 36),
+    }
+    assert firm.bought() == (0, 1)
+    yard.clock.advance(minutes=6)
+    shown = berth("show", "hub", "--json")
+    assert (shown.code, shown.json["state"]) == (0, "bought"), shown.err
+    billed = [entry["account_id"] for entry in yard.ledger]
+    assert [billed.count(account) for account in (firm.own, firm.there, third)] == [0, 1, 1]
+
+
 def test_a_role_that_cannot_be_assumed_means_nothing_is_bought(firm: Firm) -> None:
     """Not trusted, or without the external id: told before anything is paid, and then bought."""
     berth = firm.berth
