@@ -131,6 +131,16 @@ def test_nothing_until_the_date_is_an_exit_code_of_its_own(berth: Any, need: Cal
     assert berth("plan", need("never"), "--wait-until", PAST, "--max-total", "5").code == ExitCode.NO_CAPACITY
 
 
+def test_a_date_in_words_is_told_back(berth: Any, need: Callable[[str], str]) -> None:
+    """Read by the yard's clock in the need's zone; an offer that fits ends the wait at once."""
+    ended = berth("plan", need("words"), "--wait-until", "next friday 09:00", "--time-zone", "Europe/Berlin")
+    assert ended.code == ExitCode.DONE, ended.err
+    assert (
+        'waiting: "until next friday 09:00" = Fri 4 Dec 09:00 Berlin; if Fri 11 Dec is meant, write '
+        "2026-12-11 09:00"
+    ) in " ".join(ended.err.split())
+
+
 @pytest.mark.parametrize(
     ("flags", "said"),
     [

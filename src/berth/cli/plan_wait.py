@@ -51,12 +51,17 @@ class Wish:
         except ValueError as problem:
             raise BerthError(ExitCode.USAGE, f"--max-total: {problem}") from None
 
-    def end(self, need: Need, now: datetime) -> datetime:
-        """Until when; a day counts whole, in the need's zone. Raises BerthError (usage)."""
+    def end(self, need: Need, now: datetime) -> tuple[datetime, str]:
+        """Until when, a day counts whole, in the need's zone; and how words were read ('' for none).
+
+        Raises BerthError (usage).
+        """
         try:
-            return read_end(self.until, need.zone, now)
+            end, reading = read_end(self.until, need.zone, now)
         except ValueError as problem:
             raise BerthError(ExitCode.USAGE, f"--wait-until: {problem}") from None
+        told = reading and need.zone and reading.text(need.zone, now.astimezone(need.zone).year)
+        return end, f"waiting: {told}" if told else ""
 
     def digest(self, typed: TypedNeed) -> str:
         """What the wait is known by: the same command again is the same wait, whoever is told."""
@@ -81,7 +86,9 @@ def wait_for_offer(
     most = wish.limit()
     door = enter(output, profile=profile, regions=typed.draft().regions)
     need = replace(typed.read(door.clock.now()), regions=door.regions)
-    until = wish.end(need, door.clock.now())
+    until, told_until = wish.end(need, door.clock.now())
+    if told_until:
+        output.talk(told_until)
     kept = open_kept(output, door)
     try:
         history = kept.history

@@ -88,16 +88,7 @@ class Times:
         meant = said.meant(self.zone, now, not_before)
         instant = _instant_of(key, meant, self.zone, now)
         if said.moves:
-            self.readings.append(
-                Reading(
-                    key,
-                    " ".join(str(value).split()),
-                    instant,
-                    whole_day=meant.at is None,
-                    from_now=meant.at is None and instant == now,
-                    other=meant.other,
-                )
-            )
+            self.readings.append(_reading(key, str(value), meant, instant, now))
         return instant
 
     def check(self, need: Need) -> None:
@@ -128,14 +119,25 @@ class Times:
             )
 
 
-def read_end(text: str, zone: ZoneInfo | None, now: datetime) -> datetime:
-    """The end that `text` says, read as a need's latest end. Raises ValueError; a day needs a zone."""
+def read_end(text: str, zone: ZoneInfo | None, now: datetime) -> tuple[datetime, Reading | None]:
+    """The end that `text` says, read as a need's latest end, and how words that move were read (None: none).
+
+    Raises ValueError; a day needs a zone.
+    """
     said = day_words(text)
     if said is None:
-        return read_instant(text, zone)
+        return read_instant(text, zone), None
     if zone is None:
         raise ValueError(_NO_ZONE)
-    return _instant_of("latest_end", said.meant(zone, now), zone, now)
+    meant = said.meant(zone, now)
+    end = _instant_of("latest_end", meant, zone, now)
+    return end, _reading("latest_end", text, meant, end, now) if said.moves else None
+
+
+def _reading(key: str, words: str, meant: Meant, instant: datetime, now: datetime) -> Reading:
+    whole = meant.at is None
+    from_now = whole and instant == now
+    return Reading(key, " ".join(words.split()), instant, whole, from_now, meant.other)
 
 
 def _instant_of(key: str, meant: Meant, zone: ZoneInfo, now: datetime) -> datetime:

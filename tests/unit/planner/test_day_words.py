@@ -191,9 +191,8 @@ def test_the_nights_on_which_clocks_change() -> None:
     ):
         with pytest.raises(ValueError, match=what):
             read_end(f"sunday {at}", NEW_YORK, now)
-        assert read_end("sunday", NEW_YORK, now) - read_end("saturday", NEW_YORK, now) == timedelta(
-            hours=hours
-        )
+        (saturday, _), (sunday, _) = (read_end(day, NEW_YORK, now) for day in ("saturday", "sunday"))
+        assert sunday - saturday == timedelta(hours=hours)
 
 
 @settings(deadline=None, max_examples=300)
@@ -210,7 +209,9 @@ def test_a_weekday_is_the_first_that_comes(now: datetime, name: str, number: int
     assert meant.other is None or meant.other == meant.day + timedelta(days=7)
     if lead != "next ":
         assert (meant.other is not None) == (meant.day == today), "only today's own name is in doubt"
-    end = read_end(lead + WEEKDAYS[number], zone, now)
+    end, reading = read_end(lead + WEEKDAYS[number], zone, now)
+    assert reading is not None
+    assert (reading.instant, reading.other) == (end, meant.other)
     assert end == day_end(meant.day, zone) > day_start(meant.day, zone)
     assert (end - timedelta(microseconds=1)).astimezone(zone).date() == meant.day
 
@@ -230,7 +231,7 @@ def test_a_weekday_with_a_time_is_the_first_that_is_not_over(
         return
     later = same + timedelta(days=7)
     assume(later.utcoffset() == later.replace(fold=1).utcoffset())
-    instant = read_end(text, zone, now)
+    instant, _ = read_end(text, zone, now)
     local = instant.astimezone(zone)
     assert (local.weekday(), local.time()) == (number, at)
     assert now <= instant <= now + timedelta(days=7, hours=3)
