@@ -16,7 +16,7 @@ from berth.terms.money import Money
 from berth.terms.outcomes import ExitCode, Spending, Spent
 
 from .conftest import World
-from .fake_aws import KEY, WINDOW
+from .fake_aws import KEY, WINDOW, client_error
 from .test_extending import BY_A_WEEK, FAKES, WEEK, Longer, refusal
 
 
@@ -107,3 +107,18 @@ def test_what_another_one_takes_the_place_of_was_not_bought(longer: Longer) -> N
     assert [one.state for one in longer.order.extensions] == [ExtensionState.REFUSED]
     assert longer.extend().how is How.ALREADY
     longer.books_equal_ledger()
+
+
+def test_what_cannot_be_extended_yet_is_a_decision(longer: Longer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is being paid, or somebody was faster: exit 15, what to wait for, and no call that pays."""
+    code = next(iter(longer.aws.shop.taken))
+
+    def refused(hours: int) -> list[dict[str, Any]]:
+        raise client_error(code)
+
+    monkeypatch.setattr(longer.aws, "_search", refused)
+    ended = refusal(longer.extend)
+    assert "could not be searched" in ended.message
+    assert ended.exit_code is ExitCode.DECISION_NEEDED
+    assert "once it is paid" in (ended.next_step or "")
+    assert (longer.aws.calls, longer.order.extensions) == (0, ())

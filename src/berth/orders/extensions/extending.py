@@ -42,8 +42,8 @@ from berth.terms.durations import spoken
 from berth.terms.money import Money
 from berth.terms.outcomes import NOTHING_SPENT, BerthError, ExitCode, Spending
 
-NOT_NOW = "berth show the order: it is extended while it is paid, and its window not over; then again"
-"""What to do where AWS sells no extension of what one has, as it stands now."""
+NOT_NOW = "berth show the order; once it is paid, with all that extends it, the same command again"
+"""What to do where AWS sells no extension of a reservation as it stands now."""
 
 
 class How(StrEnum):
@@ -251,10 +251,11 @@ def _offers(desk: Desk, shop: ExtensionShop, wish: Wish, end: datetime) -> list[
 def _searched(desk: Desk, shop: ExtensionShop, length: timedelta) -> tuple[ExtensionOffer, ...]:
     found = shop.search(length, desk.clock.now())
     if isinstance(found, Refusal):
+        not_now = found.code in shop.taken  # it is being paid, or extended by whoever was faster
         raise BerthError(
-            found.exit_code,
+            ExitCode.DECISION_NEEDED if not_now else found.exit_code,
             f"offers to extend by {spoken(length)} could not be searched: {found}",
-            NOT_NOW if found.exit_code is ExitCode.BAD_REQUEST else None,
+            NOT_NOW if not_now else None,
         )
     return found
 
