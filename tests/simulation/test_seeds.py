@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from .exactly_once.seeded import BRISK, MANY, THOROUGH, WIDE, Pace, play
+from .exactly_once.seeded import BRISK, MANY, THOROUGH, WIDE, Pace, Tally, play
 from .exactly_once.thorough import IN_CI
 from .exactly_once.troubles import Trouble
 
@@ -23,6 +23,11 @@ TELLING = (23, 32, 68, 108, 207)
 # looks, which stays unknown (31483); a clock that is fast until the first answer tells the time, and made six
 # minutes of four (41785).
 TELLING_OF_MANY = (28425, 30775, 31483, 41785)
+
+# With four needs at the wide pace: two processes that write down at once that another journal has bought all
+# pieces (10503, 11127); an extension in doubt when the reservation is over (10795); one whose payment fails
+# while its answer is on its way (20375).
+TELLING_OF_WIDE = (10503, 10795, 11127, 20375)
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
@@ -52,8 +57,25 @@ def test_hasty_seeds_that_once_found_a_fault(seed: int) -> None:
     play(seed, 5, MANY)
 
 
+@pytest.mark.parametrize("seed", TELLING_OF_WIDE)
+def test_wide_seeds_that_once_found_a_fault(seed: int) -> None:
+    """They hold now."""
+    play(seed, 4, WIDE)
+
+
+def test_wide_seeds_extend_and_buy_several_pieces() -> None:
+    """Wishes to extend and needs of several pieces come, and come to something."""
+    total = Tally()
+    for seed in range(4000, 4008):
+        total.add(play(seed, 2, WIDE)[0])
+    assert total.wishes > 3
+    assert total.longer > 3
+    assert total.several > 1
+
+
 def test_a_seed_replays_exactly() -> None:
     """Two runs of a seed give the same effects, troubles and ends, line by line; two seeds do not."""
+    assert play(10503, 3, WIDE)[1] == play(10503, 3, WIDE)[1]
     for seed in (1, 4, 7):
         assert play(seed, 3)[1] == play(seed, 3)[1]
         assert play(seed, 3, MANY)[1] == play(seed, 3, MANY)[1]

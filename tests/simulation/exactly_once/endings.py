@@ -55,16 +55,16 @@ def check_ending(world: World, process: Process, ended: Ended, need: str, before
     after = standing(world, process, need)
     if not after.alone:
         return
-    new = sorted(set(after.living) - set(before.living))
-    journal = world.journal(process.machine)
-    for breach in _breaches(ended, after, new, journal, need):
+    if ended.code is ExitCode.DONE:
+        breaches = _done(ended, len(after.longer) - len(before.longer))
+    else:
+        new = sorted(set(after.living) - set(before.living))
+        breaches = _breaches(ended, after, new, world.journal(process.machine), need)
+    for breach in breaches:
         raise Breach(f"{process.name} {breach}: {ended.said}")
 
 
 def _breaches(ended: Ended, after: Standing, new: list[str], journal: Journal, need: str) -> Iterator[str]:
-    if ended.code is ExitCode.DONE:
-        yield from _done(ended, new)
-        return
     spent = ended.money.spent
     if spent is Spent.NOTHING and (new or after.late):
         yield f"said that nothing was spent, and {new or 'its paid call is under way'}"
@@ -74,15 +74,14 @@ def _breaches(ended: Ended, after: Standing, new: list[str], journal: Journal, n
         yield "said that it is not known what was spent, and the journal knows"
 
 
-def _done(ended: Ended, new: list[str]) -> Iterator[str]:
-    """Of an extension that ended well: whether it was bought by this very run."""
+def _done(ended: Ended, made: int) -> Iterator[str]:
+    """Of an extension that ended well: whether it was bought by this very run. Its payment may fail later."""
     document = extension_said(ended)
     if document is None:
         return
-    if document["money"]["now"] and len(new) != 1:
-        yield f"said that it bought an extension, and {new or 'none'} came to be"
-    if not document["money"]["now"] and new:
-        yield f"said that nothing was bought now, and {new} came to be"
+    now = bool(document["money"]["now"])
+    if made != now:
+        yield f"said that it {'bought' if now else 'did not buy'} an extension now, and {made} came to be"
 
 
 def extension_said(ended: Ended) -> dict[str, Any] | None:
