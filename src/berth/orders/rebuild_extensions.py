@@ -52,7 +52,9 @@ def restore_extensions(
             continue
         window, offering_id, fee = told
         try:
-            ExtensionBook(journal).adopt(order.key, window, offering_id, fee, payment=past.word, now=now)
+            ExtensionBook(journal).adopt(
+                order.key, window, offering_id, fee, payment=past.word, now=now, bought_at=past.bought_at
+            )
         except AlreadyExtending:
             said.append(f"extended until {_end(past)}: berth show {order.key} settles it")
             continue

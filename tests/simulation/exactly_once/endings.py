@@ -95,7 +95,7 @@ def extension_said(ended: Ended) -> dict[str, Any] | None:
 def _sums(after: Standing) -> set[int]:
     """Every sum that may be told as paid: of a reservation with and without its extensions, and of all."""
     told = {one.fee_micros for one in after.longer}
-    whole = 0
+    whole = every = 0  # of what is alive; and with what AWS has failed since the journal looked
     for sale in after.sold:
         paid = sale.fee_micros
         told.add(paid)
@@ -104,7 +104,8 @@ def _sums(after: Standing) -> set[int]:
                 paid += one.fee_micros
                 told.add(paid)
         whole += 0 if sale.status in DEAD else paid
-        told.add(whole)
+        every += paid
+        told |= {whole, every}
     return told
 
 

@@ -89,6 +89,19 @@ def test_of_a_reservation_that_is_over_and_shows_no_end_nothing_is_known(longer:
     assert [one.state for one in longer.order.extensions] == [ExtensionState.UNKNOWN]
 
 
+def test_the_failed_payment_of_an_extension_that_another_journal_bought_is_seen(longer: Longer) -> None:
+    """Taken over while it was being paid: when that fails, the wish is open again and is met."""
+    longer.aws.fail_payment = True
+    longer.aws._buy(longer.aws._search(168)[0]["id"])
+    longer.world.clock.advance(minutes=3)
+    assert longer.extend().how is How.ALREADY
+    longer.world.clock.advance(minutes=3)
+    longer.aws.fail_payment = False
+    assert longer.extend().how is How.BOUGHT
+    states = [one.state for one in longer.order.extensions]
+    assert states == [ExtensionState.FAILED, ExtensionState.BOUGHT]
+
+
 def test_what_another_one_takes_the_place_of_was_not_bought(longer: Longer) -> None:
     """The history shows an extension that begins there, not by this call: known at once, without waiting."""
     offers = longer.aws._search(168)

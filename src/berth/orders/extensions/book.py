@@ -70,10 +70,13 @@ class ExtensionBook:
         return kept
 
     def adopt(
-        self, key: OrderKey, window: Window, offering_id: str, fee: Money, *, payment: str, now: datetime
-    ) -> Extension:
+        self, key: OrderKey, window: Window, offering_id: str, fee: Money, *, payment: str, now: datetime,
+        bought_at: datetime | None = None,
+    ) -> Extension:  # fmt: skip
         """Record as BOUGHT an extension that AWS's history shows and this journal does not know.
 
+        It began when AWS says that it was bought (None: not told, so now): should its payment fail, the
+        history's entry is not older than it.
         Raises AlreadyExtending when one of the order stands at the same end.
         """
         with self._journal._commit("adopt-extension"):
@@ -89,7 +92,7 @@ class ExtensionBook:
                 fee,
                 "adopted",
                 "adopted",
-                now,
+                min(bought_at or now, now),
                 now,
                 payment,
             )

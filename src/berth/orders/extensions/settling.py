@@ -57,7 +57,7 @@ def adopt_unknown(desk: Desk, order: Order, history: History) -> None:
         try:
             ExtensionBook(desk.journal).adopt(
                 order.key, Window(past.start, past.end), past.offering_id, past.fee, payment=past.word,
-                now=desk.clock.now(),
+                now=desk.clock.now(), bought_at=past.bought_at,
             )  # fmt: skip
         except AlreadyExtending:
             continue
