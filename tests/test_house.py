@@ -8,6 +8,7 @@ import subprocess
 import tomllib
 from collections.abc import Iterator
 from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,7 @@ REGISTRIES = re.compile(
 CODE = (".py", ".sql", ".mjs", ".js", ".sh")
 TEXT = (*CODE, ".md", ".toml", ".json", ".lock", ".in", ".yaml", ".yml", ".txt", ".html", ".css")
 NAMELESS = {"Makefile", "run", ".gitignore", ".npmrc"}
+SOURCE = ROOT / "src"
 MARKDOWN_LINK = re.compile(r"(?<!!)\[[^\]\n]*\]\(([^()\s]+)\)|!\[[^\]\n]*\]\(([^()\s]+)\)")
 FENCE = re.compile(r"^(`{3,}|~{3,}).*?^\1\s*$", re.MULTILINE | re.DOTALL)
 
@@ -92,6 +94,39 @@ def test_every_module_says_what_it_is() -> None:
     """Each Python file opens with a docstring, tests and tools included."""
     modules = [(path, ast.parse(text)) for path, text in texts(".py") if text.strip()]
     assert [str(path) for path, module in modules if ast.get_docstring(module) is None] == []
+
+
+def modules() -> dict[str, Path]:
+    """Every module of the package by its dotted name."""
+    named = (
+        (path.relative_to(SOURCE).with_suffix("").parts, path) for path in (SOURCE / "berth").rglob("*.py")
+    )
+    return {".".join(parts[:-1] if parts[-1] == "__init__" else parts): path for parts, path in named}
+
+
+def imported(module: str, known: dict[str, Path]) -> set[str]:
+    """The modules of ours that it names in an import, in functions and for the type checker too."""
+    path, found = known[module], set[str]()
+    package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = package.split(".")[: len(package.split(".")) + 1 - node.level] if node.level else []
+            origin = ".".join([*above, *([node.module] if node.module else [])])
+            for alias in node.names:
+                inner = f"{origin}.{alias.name}"
+                found.add(inner if inner in known else origin)
+    return (found & known.keys()) - {module}
+
+
+def test_no_modules_lean_on_each_other_in_a_circle() -> None:
+    """A circle says that a thing lies in the wrong file: move it to where both can reach it."""
+    known = modules()
+    try:
+        TopologicalSorter({module: imported(module, known) for module in known}).prepare()
+    except CycleError as circle:
+        pytest.fail(" <- ".join(circle.args[1]))
 
 
 def test_no_package_of_ours_is_a_bare_folder() -> None:

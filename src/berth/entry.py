@@ -1,67 +1,15 @@
-"""The command `berth` from its first line on: Ctrl-C while Python still reads the program ends it in words.
-
-Until a verb can catch it nothing has been asked of anybody and nothing was spent, so the process may end at
-once, wherever it stands in an import.
-"""
+"""The command `berth` from its first line on: Ctrl-C while Python reads the program ends it in words."""
 
 from __future__ import annotations
 
-import os
-import sys
-from typing import NoReturn
-
-INTERRUPTED = 130
-WORDS = "error: interrupted\nnext: run it again; it looks before it does anything\nnothing was spent\n"
-DOCUMENT = """{
-  "schema": "berth.failure/1",
-  "exit_code": 130,
-  "error": "interrupted",
-  "next": "run it again; it looks before it does anything",
-  "money": {
-    "spent": "nothing",
-    "amount": null,
-    "order": null
-  }
-}
-"""
-"""What `berth.cli.output` says of an interrupted command; it may not be imported yet."""
+from berth.ctrl_c import end, end_in_words
 
 
 def main() -> None:
     """Run the command line and end the process with the exit code of the table."""
     try:
-        import signal
-
-        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # a job that ignores it stays so
-            signal.signal(signal.SIGINT, _end)
+        end_in_words()
         from berth.cli.main import main as command_line
     except KeyboardInterrupt:
-        _end()
+        end()
     command_line()
-
-
-def let_ctrl_c_raise() -> None:
-    """From here on Ctrl-C raises KeyboardInterrupt: whoever calls this catches it."""
-    import signal
-
-    if signal.getsignal(signal.SIGINT) is _end:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-def let_ctrl_c_end() -> None:
-    """From here on Ctrl-C ends the process without a word: all has been told."""
-    import signal
-
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
-def _end(*_: object) -> NoReturn:
-    """The end of an interrupted command, with nothing that is not loaded yet."""
-    said = [(2, WORDS), *([(1, DOCUMENT)] if "--json" in sys.argv[1:] else [])]
-    for stream, text in said:
-        try:
-            os.write(stream, text.encode())
-        except OSError:  # nobody can be told; the exit code still says what it was
-            continue
-    os._exit(INTERRUPTED)

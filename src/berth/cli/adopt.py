@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from berth.cli.buy import read_amount
 from berth.cli.desks import Counter, counter, tell_spending
 from berth.cli.needs import typed_need
-from berth.cli.options import Json, Profile
+from berth.cli.options import Json, Profile, read_amount
 from berth.cli.output import Output
 from berth.terms.outcomes import BerthError, ExitCode
 from berth.terms.ways import Way

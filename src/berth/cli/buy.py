@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from berth.cli.desks import Counter, Max, Yes, counter, waiting
-from berth.cli.options import BuyerProfile, Json, Profile, Proof, Tags
+from berth.cli.desks import Counter, counter
+from berth.cli.options import BuyerProfile, Json, Max, Profile, Proof, Tags, Yes, read_amount, waiting
 from berth.cli.output import Output
 from berth.cli.spending import asked_for, buying, check_early, read_proofs, tagged, take_proofs
+from berth.cli.standing import until_known, until_paid
 from berth.terms.outcomes import BerthError, ExitCode
 
 if TYPE_CHECKING:
     from berth.orders.desk import Desk
     from berth.orders.order import Approval, Order, OrderKey
     from berth.orders.purchase import Purchase
-    from berth.orders.seen import SeenReservation
     from berth.planner.plan import Choice, Plan
     from berth.terms.money import Money
 
@@ -172,21 +171,6 @@ def read_best_handle(text: str) -> tuple[str, int | None] | None:
     return found["need"], int(found["sequence"]) if found["sequence"] else None
 
 
-def read_amount(text: str | None) -> Money | None:
-    """An amount typed on the command line. Raises BerthError (usage)."""
-    from berth.terms.money import Money
-
-    if text is None:
-        return None
-    try:
-        money = Money.parse(text)
-    except ValueError as problem:
-        raise BerthError(ExitCode.USAGE, f"--max: {problem}") from None
-    if money.amount <= 0:
-        raise BerthError(ExitCode.USAGE, f"--max: {money} allows nothing; write an amount over zero")
-    return money
-
-
 def recalled(at: Counter, need: str) -> Plan:
     """The plan that was shown last for the need. Raises BerthError (bad request) when none was."""
     from berth.planner.plan import Plan
@@ -199,33 +183,6 @@ def recalled(at: Counter, need: str) -> Plan:
             "berth plan the need first",
         )
     return Plan.from_json(document)
-
-
-def until_paid(at: Counter, order: Order) -> SeenReservation | None:
-    """Look until the payment is settled; what was seen last. Raises BerthError when AWS fails the plan."""
-    from berth.orders.order import OrderState
-    from berth.orders.purchase import failed
-    from berth.orders.reconcile import refresh
-    from berth.orders.seen import Stage
-    from berth.watch.waiting import wait_for
-
-    desk = at.desk(order.offer)
-
-    def done(seen: tuple[Order, SeenReservation | None]) -> bool:
-        return seen[0].state is OrderState.FAILED or (
-            seen[1] is not None and seen[1].stage is not Stage.PAYING
-        )
-
-    def standing(seen: object) -> None:
-        at.output.talk(at.standing_clock("5m"))
-
-    order, seen = wait_for(
-        lambda: refresh(desk, order), done, at.door.clock,
-        known=lambda seen: (order.offer.paid_window.start,), standing=standing,
-    )  # fmt: skip
-    if order.state is OrderState.FAILED:
-        raise failed(order)
-    return seen
 
 
 def say(at: Counter, purchase: Purchase) -> None:
@@ -281,27 +238,3 @@ def _check_same(order: Order | None, choice: Choice) -> None:
         f"berth show {order.key}, or --again to buy one more",
         order.spending,
     )
-
-
-Result = TypeVar("Result")
-
-
-def until_known(at: Counter, once: Callable[[], Result]) -> Result:
-    """Try until the outcome is known; while it is not, each try only looks."""
-    from berth.watch.waiting import wait_for
-
-    def attempt() -> Result | BerthError:
-        try:
-            return once()
-        except BerthError as error:
-            if error.exit_code is not ExitCode.OUTCOME_UNKNOWN:
-                raise
-            return error
-
-    def standing(seen: Result | BerthError) -> None:
-        at.output.talk(at.standing_clock("6m"))
-
-    last = wait_for(attempt, lambda seen: not isinstance(seen, BerthError), at.door.clock, standing=standing)
-    if isinstance(last, BerthError):
-        raise last
-    return last

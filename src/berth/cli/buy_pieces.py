@@ -40,7 +40,7 @@ class Asked:
 
 def buy_pieces(at: Counter, plan: Plan, asked: Asked, *, wait: bool = False) -> Bought:
     """Check, confirm and buy what of the combination is missing. Raises BerthError."""
-    from berth.cli.buy import until_known
+    from berth.cli.standing import until_known
     from berth.orders.pieces.book import WholeBook
     from berth.orders.pieces.buying import buy_whole
     from berth.orders.spending_gate import NotApproved
@@ -162,7 +162,7 @@ def _refuses(there: Counter, offer: Offer) -> str:
 def say_pieces(at: Counter, bought: Bought, *, wait: bool = False) -> None:
     """Tell how each piece stands, and what comes next."""
     from berth.cli.accounts import beside
-    from berth.cli.buy import until_paid
+    from berth.cli.standing import until_paid
     from berth.orders.pieces.wording import whole_json, whole_lines
 
     orders = dict(bought.orders)

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from berth.cli.desks import Counter, Name, counter, tell_spending, waiting
-from berth.cli.options import Json, Profile
+from berth.cli.desks import Counter, counter, tell_spending
+from berth.cli.named import order_named, whole_named
+from berth.cli.options import Json, Name, Profile, waiting
 from berth.cli.output import Output
-from berth.cli.pieces import Documents, each_piece, whole_named
+from berth.cli.pieces import Documents, each_piece
 from berth.terms.outcomes import ExitCode
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def clean(
     with counter(output, profile=profile, need=name.partition("/")[0]) as at:
         whole = whole_named(at, name)
         if whole is None:
-            return clean_order(at, at.order(name), wait=wait)
+            return clean_order(at, order_named(at, name), wait=wait)
         told = Documents(at, "berth.clean-pieces/1", str(whole.key))
         code = each_piece(at, whole, lambda there, order: clean_order(there, order, wait=wait, tell=told.add))
         told.tell()
@@ -45,7 +46,7 @@ def clean_order(
     at: Counter, order: Order, *, wait: bool = False, tell: Callable[[dict[str, Any]], None] | None = None
 ) -> int:
     """Clear up and account for it; exit 31 while the reservation goes on being paid, else 0."""
-    from berth.cli.show import reservation, settled
+    from berth.cli.standing import reservation, settled
     from berth.orders.wording import called
     from berth.terms.durations import spoken
     from berth.terms.instants import iso

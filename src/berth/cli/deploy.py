@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from berth.cli.desks import Counter, Name, counter, tell_spending, waiting
-from berth.cli.options import Json, Profile
+from berth.cli.desks import Counter, counter, tell_spending
+from berth.cli.named import order_named
+from berth.cli.options import Json, Name, Profile, waiting
 from berth.cli.output import Output
 from berth.cli.spending import check_use
 from berth.terms.outcomes import BerthError, ExitCode
@@ -49,7 +50,7 @@ def deploy(
     output = Output(as_json=as_json)
     check_options(model, image, data, role)
     with counter(output, profile=profile, need=name.partition("/")[0]) as at:
-        order = at.order(name, "berth deploy {}")
+        order = order_named(at, name, "berth deploy {}")
         check_way(order, Way.TRAINING_PLAN, f"berth launch {order.key}")
         order, seen = bought(at, order, wait=wait)
         wanted = what_to_deploy(order, model=model, image=image, data=data, role=role)
@@ -62,7 +63,7 @@ def deploy(
 
 def bought(at: Counter, order: Order, *, wait: bool) -> tuple[Order, SeenReservation | None]:
     """The order settled and its reservation read; with `wait`, once that is open or never will be."""
-    from berth.cli.show import reservation, settled
+    from berth.cli.standing import reservation, settled
     from berth.orders.order import OrderState
     from berth.orders.seen import Stage
     from berth.terms.instants import iso

@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from berth.cli.output import Output, spending_so_far
 from berth.cli.who import enter
@@ -26,19 +24,6 @@ if TYPE_CHECKING:
     from berth.planner.offers import Offer, PlaceAnswer, Query
     from berth.storage.database import Database
     from berth.workloads.sites import Site
-
-Name = Annotated[
-    str, typer.Argument(metavar="NAME", help="Order: eval, eval/2 for the second, eval/1.2 for a piece.")
-]
-Yes = Annotated[bool, typer.Option("--yes", help="Do not ask; needs --max.")]
-Max = Annotated[
-    str | None, typer.Option("--max", metavar="AMOUNT", help="The most that may be paid: 250.00, in USD.")
-]
-
-
-def waiting(what: str) -> Any:
-    """The option `--wait` of a verb that waits for `what` instead of ending."""
-    return typer.Option("--wait", help=f"Wait {what}.")
 
 
 class Counter:
@@ -144,36 +129,6 @@ class Counter:
         """Say what a person should read."""
         self.output.talk(f"warning: {plain(text, 1000)}")
 
-    def order(self, text: str, again: str = "") -> Order:
-        """The order of that name. Raises BerthError (bad request) when there is none, or it is of several
-        pieces: then `again` is what is typed for one of them, `berth extend {} --by 7d` ('': not known).
-        """
-        from berth.cli.pieces import check_one
-        from berth.orders.guard import latest_standing
-        from berth.orders.order import OrderKey, split_order_name
-
-        _check_no_id(text)
-        try:
-            need, sequence, piece = split_order_name(text)
-        except ValueError as problem:
-            raise BerthError(ExitCode.BAD_REQUEST, str(problem)) from None
-        check_one(self, text, again)
-        if sequence is not None:
-            found = self.journal.order(OrderKey(self.account, need, sequence, piece))
-            orders: tuple[Order, ...] = (found,) if found else ()
-        else:
-            orders = self.journal.orders(self.account, need)
-        if not orders:
-            known = ", ".join(str(order.key) for order in self.journal.orders(self.account))
-            raise BerthError(
-                ExitCode.BAD_REQUEST,
-                f"there is no order {text} of account {self.account} here; known: {known or 'none'}",
-                "berth show lists them" if known else "berth plan a need, then berth buy it",
-            )
-        order = latest_standing(orders)
-        tell_spending(order.spending)
-        return order
-
     def standing_clock(self, advance: str) -> str:
         """How to move a yard's clock that stands still."""
         from berth.terms.instants import iso
@@ -181,19 +136,6 @@ class Counter:
         return (
             f"the yard's clock stands still at {iso(self.door.clock.now())}; move it:"
             f" berth yard clock advance {advance}"
-        )
-
-
-def _check_no_id(text: str) -> None:
-    """An order is not named by what AWS calls its parts (field fault 70). Raises BerthError in one line."""
-    what = {"cb": "an offering's or a block's", "cr": "a reservation's", "tpo": "an offering's"}
-    kind, _, rest = text.partition("-")
-    if kind in what and len(rest) >= 8 and not rest.strip("0123456789abcdef"):
-        instead = f"berth adopt {text}" if kind == "cr" else "berth show"
-        raise BerthError(
-            ExitCode.BAD_REQUEST,
-            f"{text} is {what[kind]} id, and an order is named like its need: eval, or eval/2",
-            instead,
         )
 
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from berth.cli.buy import read_amount
-from berth.cli.desks import Counter, Max, Name, Yes, counter, tell_spending, waiting
-from berth.cli.options import BuyerProfile, Json, Profile, Proof
+from berth.cli.desks import Counter, counter, tell_spending
+from berth.cli.named import order_named
+from berth.cli.options import BuyerProfile, Json, Max, Name, Profile, Proof, Yes, read_amount, waiting
 from berth.cli.output import Output
 from berth.cli.spending import SAME, asked_for, read_proofs, take_proofs
 from berth.terms.outcomes import NOTHING_SPENT, BerthError, ExitCode
@@ -83,9 +83,9 @@ def extended(
 ) -> Extended:
     """Extend what the order of that name bought, or find that the wish is met. Raises BerthError.
 
-    `again` as in `Counter.order`: what is typed for one piece of several.
+    `again` as in `order_named`: what is typed for one piece of several.
     """
-    order = at.order(name, again)
+    order = order_named(at, name, again)
     doubts = (one.spending(str(order.key)) for one in order.extensions if one.in_doubt)
     tell_spending(next(doubts, NOTHING_SPENT))  # what was paid for the order itself is not this verb's
     return _extend(at, order, wish, cap=cap, yes=yes)
@@ -197,7 +197,8 @@ def _until_paid(at: Counter, done: Extended) -> Extended:
     from berth.orders.extensions.wish import minute
     from berth.watch.waiting import wait_for
 
-    desk, shop, order = at.desk(done.order.offer), shop_of(at, done.order), at.order(str(done.order.key))
+    desk, shop = at.desk(done.order.offer), shop_of(at, done.order)
+    order = order_named(at, str(done.order.key))
     last = [order]
 
     def look() -> Order:

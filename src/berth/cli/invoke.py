@@ -9,8 +9,9 @@ from typing import Annotated
 
 import typer
 
-from berth.cli.desks import Name, counter
-from berth.cli.options import Json, Profile
+from berth.cli.desks import counter
+from berth.cli.named import order_named
+from berth.cli.options import Json, Name, Profile
 from berth.cli.output import Output
 from berth.terms.outcomes import BerthError, ExitCode
 
@@ -41,7 +42,7 @@ def invoke(
     output = Output(as_json=as_json)
     content = read_body(body, data)
     with counter(output, profile=profile, need=name.partition("/")[0]) as at:
-        order = at.order(name, "berth invoke {}")
+        order = order_named(at, name, "berth invoke {}")
         step = endpoint_step(at.site(order.offer.region), order)
         if step is None:
             raise BerthError(

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from berth.cli.deploy import bought, check_way
-from berth.cli.desks import Counter, Name, counter, tell_spending, waiting
-from berth.cli.options import Json, Profile
+from berth.cli.desks import Counter, counter, tell_spending
+from berth.cli.named import order_named, whole_named
+from berth.cli.options import Json, Name, Profile, waiting
 from berth.cli.output import Output
-from berth.cli.pieces import Documents, each_piece, whole_named
+from berth.cli.pieces import Documents, each_piece
 from berth.cli.spending import check_use
 from berth.terms.instants import iso
 from berth.terms.outcomes import BerthError, ExitCode
@@ -67,7 +68,7 @@ def launch(
                 "image": image, "template": template, "version": version, "role": role, "subnet": subnet,
             }  # fmt: skip
             return launch_pieces(at, whole, options, count=count, wait=wait)
-        order = at.order(name)
+        order = order_named(at, name)
         check_way(order, Way.CAPACITY_BLOCK, f"berth deploy {order.key}")
         order, seen = bought(at, order, wait=wait)
         said = what_to_launch(

@@ -19,7 +19,7 @@ from berth import __version__
 from berth.cli.exit_codes import table
 from berth.cli.output import failure_json, failure_lines, folded, spending_so_far
 from berth.cli.verb import refuse_empty_options
-from berth.entry import let_ctrl_c_end, let_ctrl_c_raise
+from berth.ctrl_c import let_ctrl_c_end, let_ctrl_c_raise
 from berth.terms.outcomes import BerthError, ExitCode, Spending, Spent
 from berth.terms.settings import SettingsError
 

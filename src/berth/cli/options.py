@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from berth.terms.outcomes import BerthError, ExitCode
+
+if TYPE_CHECKING:
+    from berth.terms.money import Money
 
 Profile = Annotated[
     str | None, typer.Option("--profile", metavar="NAME", help="Named profile of the AWS configuration.")
@@ -30,3 +35,30 @@ NeedFile = Annotated[
     Path | None,
     typer.Argument(metavar="NEED", help="Need file (TOML); flags override it.", show_default=False),
 ]
+Name = Annotated[
+    str, typer.Argument(metavar="NAME", help="Order: eval, eval/2 for the second, eval/1.2 for a piece.")
+]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask; needs --max.")]
+Max = Annotated[
+    str | None, typer.Option("--max", metavar="AMOUNT", help="The most that may be paid: 250.00, in USD.")
+]
+
+
+def waiting(what: str) -> Any:
+    """The option `--wait` of a verb that waits for `what` instead of ending."""
+    return typer.Option("--wait", help=f"Wait {what}.")
+
+
+def read_amount(text: str | None) -> Money | None:
+    """An amount typed on the command line. Raises BerthError (usage)."""
+    from berth.terms.money import Money
+
+    if text is None:
+        return None
+    try:
+        money = Money.parse(text)
+    except ValueError as problem:
+        raise BerthError(ExitCode.USAGE, f"--max: {problem}") from None
+    if money.amount <= 0:
+        raise BerthError(ExitCode.USAGE, f"--max: {money} allows nothing; write an amount over zero")
+    return money

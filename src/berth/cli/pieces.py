@@ -13,60 +13,6 @@ if TYPE_CHECKING:
     from berth.orders.pieces.whole import Whole
 
 
-def whole_named(at: Counter, text: str) -> Whole | None:
-    """The order of several pieces of that name; None where the name is of one reservation, or of a piece.
-
-    `eval` is the latest order of the need. Of a journal made anew it is what the pieces tell.
-    """
-    from berth.orders.order import OrderKey, split_order_name
-    from berth.orders.pieces.book import WholeBook
-    from berth.orders.pieces.whole import made_anew
-
-    try:
-        need, sequence, piece = split_order_name(text)
-    except ValueError:
-        return None
-    if piece:
-        return None
-    book, orders = WholeBook(at.journal), at.journal.orders(at.account, need)
-    if sequence is None:
-        known = [whole.key.sequence for whole in book.wholes(at.account, need)]
-        several = max((*known, *(o.key.sequence for o in orders if o.key.piece)), default=0)
-        if several <= max((o.key.sequence for o in orders if not o.key.piece), default=0):
-            return None
-        sequence = several
-    key = OrderKey(at.account, need, sequence)
-    return book.whole(key) or made_anew(key, orders)
-
-
-def check_one(at: Counter, text: str, again: str) -> None:
-    """Raise BerthError for the name of an order of several pieces: each is an order by itself.
-
-    They are listed as the journal knows them, bought ones first to be named. `again` as in `Counter.order`.
-    """
-    from berth.orders.order import OrderState
-    from berth.orders.pieces.book import WholeBook
-    from berth.orders.pieces.wording import many, piece_line
-
-    whole = whole_named(at, text)
-    if whole is None:
-        return
-    orders = WholeBook(at.journal).orders(whole)
-    had = [
-        piece
-        for piece in whole.live
-        if piece.number in orders and orders[piece.number].state is OrderState.BOUGHT
-    ]
-    first = str((had or whole.live)[0].key)
-    more = ", and so on for each" if len(had) > 1 else ""
-    said = f"order {whole.key} is of {many(len(whole.live))}, and this is done for one at a time"
-    raise BerthError(
-        ExitCode.BAD_REQUEST,
-        "\n".join([said, *(piece_line(piece, orders.get(piece.number)) for piece in whole.live)]),
-        f"{again.format(first)}{more}" if again else f"name one of them: {first}",
-    )
-
-
 def settled_pieces(at: Counter, whole: Whole, *, wait: bool = False) -> tuple[Whole, dict[int, Order]]:
     """The whole, and the orders of its pieces by number after looking for what became of each.
 
@@ -74,7 +20,7 @@ def settled_pieces(at: Counter, whole: Whole, *, wait: bool = False) -> tuple[Wh
     BerthError (outcome unknown) while one is in doubt.
     """
     from berth.cli.accounts import beside
-    from berth.cli.show import reservation, settled
+    from berth.cli.standing import reservation, settled
     from berth.orders.pieces.book import WholeBook
     from berth.orders.pieces.buying import halt_if_left
     from berth.orders.pieces.whole import spending_of
@@ -91,7 +37,7 @@ def settled_pieces(at: Counter, whole: Whole, *, wait: bool = False) -> tuple[Wh
 
 def show_whole(at: Counter, whole: Whole, *, wait: bool, history: bool) -> int:
     """`berth show` of an order of several pieces."""
-    from berth.cli.show import _event_lines
+    from berth.cli.standing import event_lines
     from berth.orders.pieces.wording import whole_json, whole_lines
     from berth.terms.text import plain
 
@@ -99,7 +45,7 @@ def show_whole(at: Counter, whole: Whole, *, wait: bool, history: bool) -> int:
     at.output.document(whole_json(whole, orders))
     lines = whole_lines(whole, orders, at.door.clock.now())
     if history:
-        lines += ["", *(line for event in at.journal.events(whole.key) for line in _event_lines(event))]
+        lines += ["", *(line for event in at.journal.events(whole.key) for line in event_lines(event))]
     at.output.answer("\n".join(plain(line, 2000) for line in lines))
     return ExitCode.DONE
 

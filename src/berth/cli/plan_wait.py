@@ -294,7 +294,7 @@ class _Teller:
 
 def not_found(waited: Waited, wish: Wish) -> BerthError:
     """How a wait ends that found nothing: no capacity when all places answered in the last round."""
-    from berth.cli.plan import next_of_unanswered
+    from berth.cli.plan_ends import next_of_unanswered
     from berth.planner.choose import unanswered
 
     limit = f" for {wish.most} or less" if wish.most else ""

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from berth.cli.desks import Counter, Name, counter, tell_spending
+from berth.cli.desks import Counter, counter, tell_spending
 from berth.cli.extend import settled_extensions, shop_of
-from berth.cli.options import Json, Profile
+from berth.cli.named import order_named
+from berth.cli.options import Json, Name, Profile
 from berth.cli.output import Output
 from berth.terms.outcomes import NOTHING_SPENT, BerthError, ExitCode
 
@@ -40,14 +41,14 @@ def renewal(
     name: Name, *, by: By = None, within: Within = None, profile: Profile = None, as_json: Json = False
 ) -> int:
     """Compare extending what an order bought with buying anew. Proposes one, spends nothing."""
-    from berth.cli.show import settled
+    from berth.cli.standing import settled
     from berth.orders.renewals.wording import renewal_json, renewal_text
 
     output = Output(as_json=as_json)
     length, ahead = _span("--by", by), _span("--within", within)
     with counter(output, profile=profile, need=name.partition("/")[0]) as at:
         again = " ".join(["berth renewal {}", *(["--by", by] if by else [])])
-        order = settled_extensions(at, settled(at, at.order(name, again), wait=False), wait=False)
+        order = settled_extensions(at, settled(at, order_named(at, name, again), wait=False), wait=False)
         tell_spending(NOTHING_SPENT)  # what was paid before is not this verb's
         until, says = _standing(at, order, ahead)
         if says is not None:

@@ -6,16 +6,28 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from berth.cli.buy import SAYS, buy_choice, read_amount, tell_how
+from berth.cli.buy import SAYS, buy_choice, tell_how
 from berth.cli.buy_pieces import Asked, buy_pieces
 from berth.cli.clean import clean_order
 from berth.cli.deploy import bought, deploy_order
-from berth.cli.desks import Counter, Max, Yes, counter, waiting
+from berth.cli.desks import Counter, counter
 from berth.cli.launch import launch_order
+from berth.cli.named import whole_named
 from berth.cli.needs import TypedNeed, typed_need
-from berth.cli.options import BuyerProfile, Json, NeedPath, Profile, Proof, Tags
+from berth.cli.options import (
+    BuyerProfile,
+    Json,
+    Max,
+    NeedPath,
+    Profile,
+    Proof,
+    Tags,
+    Yes,
+    read_amount,
+    waiting,
+)
 from berth.cli.output import Output
-from berth.cli.pieces import Documents, each_piece, settled_pieces, whole_named
+from berth.cli.pieces import Documents, each_piece, settled_pieces
 from berth.cli.spending import SAME, read_proofs, tagged, take_proofs
 from berth.terms.instants import iso
 from berth.terms.outcomes import BerthError, ExitCode
@@ -89,7 +101,7 @@ def latest(at: Counter, need: str, *, wait: bool) -> Order | None:
 
     Raises BerthError (outcome unknown) when looking does not settle it.
     """
-    from berth.cli.show import settled
+    from berth.cli.standing import settled
     from berth.orders.guard import latest_standing
     from berth.orders.order import OrderState
     from berth.orders.reconcile import UNSETTLED
@@ -138,7 +150,8 @@ def plan_and_buy(
     """Plan the need, show the plan, and buy one choice of it. Raises BerthError."""
     from dataclasses import replace
 
-    from berth.cli.plan import plan_need, why_nothing
+    from berth.cli.plan import plan_need
+    from berth.cli.plan_ends import why_nothing
     from berth.planner.wording import plan_text
 
     need: Need = replace(typed.read(at.door.clock.now()), regions=at.door.regions)

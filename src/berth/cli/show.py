@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from berth.cli.desks import Counter, counter, tell_spending, waiting
+from berth.cli.desks import Counter, counter
 from berth.cli.extend import settled_extensions
-from berth.cli.options import Json, Profile
+from berth.cli.named import order_named, whole_named
+from berth.cli.options import Json, Profile, waiting
 from berth.cli.output import Output
-from berth.cli.pieces import show_whole, whole_named
+from berth.cli.pieces import show_whole
+from berth.cli.standing import event_lines, reservation, settled
 from berth.terms.instants import iso
 from berth.terms.outcomes import ExitCode
 
 if TYPE_CHECKING:
-    from berth.orders.journal import Event
     from berth.orders.order import Order
-    from berth.orders.seen import SeenReservation
 
 
 def register(app: typer.Typer) -> None:
@@ -48,56 +47,8 @@ def show(
         whole = whole_named(at, name)
         if whole is not None:
             return show_whole(at, whole, wait=wait, history=history)
-        order = settled_extensions(at, settled(at, at.order(name), wait=wait), wait=wait)
+        order = settled_extensions(at, settled(at, order_named(at, name), wait=wait), wait=wait)
         return _show_one(at, order, history=history)
-
-
-def settled(at: Counter, order: Order, *, wait: bool) -> Order:
-    """The order after looking for what became of it, once or (`wait`) until that is known.
-
-    Raises BerthError (outcome unknown) when it still is not.
-    """
-    from berth.orders.reconcile import UNSETTLED, doubt, settle_doubt
-    from berth.watch.waiting import wait_for
-
-    desk = at.desk(order.offer)
-    last = [order]
-
-    def look() -> Order:
-        last[0] = settle_doubt(desk, last[0])
-        return last[0]
-
-    def standing(seen: Order) -> None:
-        at.output.talk(at.standing_clock("6m"))
-
-    limit = None if wait else 0.0
-    order = wait_for(
-        look, lambda seen: seen.state not in UNSETTLED, at.door.clock, standing=standing, limit_s=limit
-    )
-    tell_spending(order.spending)
-    if order.state in UNSETTLED:
-        raise doubt(desk, order)
-    return order
-
-
-def reservation(at: Counter, order: Order) -> tuple[Order, SeenReservation | None]:
-    """The order and its reservation as AWS shows it now; what was seen last where AWS shows nothing."""
-    from berth.orders.order import OrderState
-    from berth.orders.reconcile import refresh
-    from berth.orders.seen import GONE, SeenReservation
-    from berth.orders.wording import called
-
-    if order.state is not OrderState.BOUGHT:
-        return order, None
-    order, seen = refresh(at.desk(order.offer), order)
-    tell_spending(order.spending)
-    if seen is not None or order.seen is None:
-        return order, seen
-    last = SeenReservation.from_json(order.seen)
-    if at.door.clock.now() >= order.window.end:
-        return order, replace(last, state=GONE)
-    at.output.talk(f"warning: AWS does not show the {called(order)} now; below is what it showed last")
-    return order, last
 
 
 def _show_all(at: Counter) -> int:
@@ -146,19 +97,12 @@ def _show_one(at: Counter, order: Order, *, history: bool) -> int:
     if order.reservation_arn is not None and now >= order.window.start:
         lines += ["", *report_lines(report)]
     if history:
-        lines += ["", *(line for event in events for line in _event_lines(event))]
+        lines += ["", *(line for event in events for line in event_lines(event))]
     status = endpoint["status"] if endpoint else None
     step = next_step(order, seen, now, endpoint=status, running=sum(not one["ending"] for one in instances))
     lines += ["", f"next     {step}"]
     at.output.answer("\n".join(plain(line, 2000) for line in lines))
     return ExitCode.DONE
-
-
-def _event_lines(event: Event) -> list[str]:
-    """What happened, and who wrote it where that is known."""
-    who = ", ".join(filter(None, (event.who.caller, event.who.process)))
-    what = f"{iso(event.at)}  {event.kind}: {event.detail}"
-    return [what, *([f"  by {who}"] if who else [])]
 
 
 def _what_runs(at: Counter, order: Order) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:

@@ -16,8 +16,10 @@ from berth.cli.deploy import bought, deploy_order, what_to_deploy
 from berth.cli.desks import Counter
 from berth.cli.extend import extended, say_extended, settled_extensions
 from berth.cli.launch import launch_order, say_launched, what_to_launch
-from berth.cli.pieces import show_whole, whole_named
-from berth.cli.show import _show_one, settled
+from berth.cli.named import order_named, whole_named
+from berth.cli.pieces import show_whole
+from berth.cli.show import _show_one
+from berth.cli.standing import settled
 from berth.orders.extensions.wish import Wish as Longer
 from berth.orders.extensions.wish import read_wish
 from berth.planner.best.combination import Combination, Mix, Piece
@@ -166,20 +168,20 @@ def show(at: Counter, need: str) -> int:
     whole = whole_named(at, need)
     if whole is not None:
         return show_whole(at, whole, wait=False, history=True)
-    order = settled_extensions(at, settled(at, at.order(need), wait=False), wait=False)
+    order = settled_extensions(at, settled(at, order_named(at, need), wait=False), wait=False)
     return _show_one(at, order, history=True)
 
 
 def deploy(at: Counter, need: str) -> int:
     """`berth deploy NEED`."""
-    order, seen = bought(at, at.order(need), wait=False)
+    order, seen = bought(at, order_named(at, need), wait=False)
     deploy_order(at, order, seen, what_to_deploy(order, model=None, image=None, data=None, role=None))
     return ExitCode.DONE
 
 
 def launch(at: Counter, need: str) -> int:
     """`berth launch NEED`."""
-    order, seen = bought(at, at.order(need), wait=False)
+    order, seen = bought(at, order_named(at, need), wait=False)
     say_launched(at, order, launch_order(at, order, seen, what_to_launch(order)))
     return ExitCode.DONE
 
@@ -200,7 +202,7 @@ extend = extending(read_wish("1d", None, None, None))
 
 def clean(at: Counter, need: str) -> int:
     """`berth clean NEED`."""
-    return clean_order(at, at.order(need))
+    return clean_order(at, order_named(at, need))
 
 
 WORK: Mapping[Way, Verb] = MappingProxyType({Way.TRAINING_PLAN: deploy, Way.CAPACITY_BLOCK: launch})

@@ -16,7 +16,8 @@ from botocore.exceptions import ClientError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from berth.cli.buy import read_amount, read_handle
+from berth.cli.buy import read_handle
+from berth.cli.options import read_amount
 from berth.orders.holder import Processes
 from berth.orders.journal import Event
 from berth.orders.steps import StepKind, StepState

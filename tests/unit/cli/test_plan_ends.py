@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from berth.cli.plan import next_of_unanswered, why_nothing
+from berth.cli.plan_ends import next_of_unanswered, why_nothing
 from berth.planner.choose import make_plan
 from berth.planner.need import Need
 from berth.planner.offers import Offer, PlaceAnswer, PlaceOutcome, Query, Segment

@@ -14,7 +14,7 @@ from typing import Any, cast
 import pytest
 
 from berth.aws.session import Door
-from berth.cli.plan import _end
+from berth.cli.plan_ends import end
 from berth.planner.need import Need
 from berth.planner.offers import PlaceOutcome, Query
 from berth.planner.plan import Plan
@@ -68,7 +68,7 @@ def test_four_regions_with_four_kinds_of_no_get_four_words() -> None:
         assert word in said
     assert "INCOMPLETE, 2 of 4" in said
     with pytest.raises(BerthError) as ended:
-        _end(plan)
+        end(plan)
     assert ended.value.exit_code is ExitCode.INCOMPLETE
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from berth.aws.identity import Identity
 from berth.aws.session import Door
-from berth.cli.plan import _end
+from berth.cli.plan_ends import end
 from berth.planner.need import Need
 from berth.planner.offers import PlaceAnswer, PlaceOutcome
 from berth.planner.part import Part, TypeCount
@@ -93,7 +93,7 @@ def test_every_region_is_asked_and_the_best_so_far_is_told() -> None:
     assert not plan.incomplete
     labelled = [line.rate.note for line in plan.pay_as_you_go if line.rate.component == "on-demand"]
     assert all("Price List: InvalidAction" in note for note in labelled)
-    assert _end(plan) == ExitCode.DONE
+    assert end(plan) == ExitCode.DONE
 
 
 def test_ctrl_c_keeps_what_is_there() -> None:
@@ -119,7 +119,7 @@ def test_ctrl_c_keeps_what_is_there() -> None:
     assert [(a.region, a.outcome) for a in missing] == [("us-west-2", PlaceOutcome.NOT_ASKED)]
     assert "us-west-2 not asked (interrupted before it answered)" in " ".join(plan_text(plan, "AWS").split())
     with pytest.raises(BerthError) as ended:
-        _end(plan)
+        end(plan)
     assert ended.value.exit_code is ExitCode.INCOMPLETE
 
 
@@ -154,7 +154,7 @@ ENDS = [
 def test_how_it_ends_without_an_offer(codes: dict[str, str], exit_code: ExitCode, said: str) -> None:
     """Field faults 45 and 48: none, quota, throttled, rights, incomplete; a refusal is never "none found"."""
     with pytest.raises(BerthError) as ended:
-        _end(asked(FakeDoor(refusing(**codes))))
+        end(asked(FakeDoor(refusing(**codes))))
     assert ended.value.exit_code is exit_code
     assert said in ended.value.message
 
