@@ -34,13 +34,31 @@ def narrowed(approved: Offer, now: datetime, shortest: timedelta) -> Query:
     `shortest` is the least span from start to end that the search takes.
     """
     query = approved.query.narrowed_to(approved.paid_window)
-    start = query.start_after
-    if approved.starts_at_once or start is None or start <= now:
-        start = None  # a start in the past is refused; without a bound AWS searches from now
-    end = query.end_before
+    if approved.starts_at_once:
+        query = replace(query, start_after=None)
+    asked = askable(query, now, shortest)
+    if asked.end_before is None:
+        asked = askable(replace(query, end_before=approved.query.end_before), now, shortest)
+    return asked
+
+
+def askable(query: Query, now: datetime, shortest: timedelta) -> Query:
+    """The query with those of its bounds that AWS takes at `now`.
+
+    A start in the past is refused, and so is an end nearer than `shortest` to the start, or to `now`. Without
+    a bound AWS searches from now, or without end: then it shows more than was asked, and never less.
+    """
+    start, end = query.start_after, query.end_before
+    if start is not None and start <= now:
+        start = None
     if end is not None and end < (start or now) + shortest:
-        end = approved.query.end_before
+        end = None
     return replace(query, start_after=start, end_before=end)
+
+
+def in_time(query: Query, offer: Offer) -> bool:
+    """Whether the offer ends as early as the query wants; a search without that bound shows later ones."""
+    return query.end_before is None or offer.paid_window.end <= query.end_before
 
 
 def match(approved: Offer, fresh: Sequence[Offer]) -> Match:
@@ -55,8 +73,15 @@ def match(approved: Offer, fresh: Sequence[Offer]) -> Match:
 
 
 def alternatives(approved: Offer, fresh: Sequence[Offer], most: int = 3) -> list[str]:
-    """What could be had instead, cheapest first, one line each with the difference in price."""
-    others = [offer for offer in fresh if offer.fee is not None and approved.target in offer.targets]
+    """What could be had instead, cheapest first, one line each with the difference in price.
+
+    Only what ends as early as the approved offer's own question wanted it to.
+    """
+    others = [
+        offer
+        for offer in fresh
+        if offer.fee is not None and approved.target in offer.targets and in_time(approved.query, offer)
+    ]
     others.sort(key=lambda offer: (offer.fee.amount if offer.fee else 0, offer.paid_window.start))
     return [_line(approved.fee, offer) for offer in others[:most]]
 

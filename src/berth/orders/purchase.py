@@ -11,7 +11,7 @@ from berth.aws.refusals import Kind, Refusal
 from berth.orders.desk import Desk
 from berth.orders.guard import check_money, check_time
 from berth.orders.journal import LostRace, OrderTaken, ReservationTaken
-from berth.orders.matching import alternatives, match, narrowed
+from berth.orders.matching import alternatives, askable, match, narrowed
 from berth.orders.order import Approval, Order, OrderKey, OrderState
 from berth.orders.paying import pay
 from berth.orders.reconcile import UNSETTLED, doubt, refresh, settle_doubt
@@ -110,15 +110,15 @@ def _buy_anew(desk: Desk, buyer: Buyer, key: OrderKey, approval: Approval) -> Pu
 
 def fresh_offer(desk: Desk, approved: Offer) -> tuple[Offer, PlaceAnswer]:
     """The approved offer as a new search shows it; raises when it is gone, dearer or cannot be searched."""
-    shortest = desk.shop.shortest_search(approved.query)
-    answer = desk.shop.search(narrowed(approved, desk.clock.now(), shortest))
+    now, shortest = desk.clock.now(), desk.shop.shortest_search(approved.query)
+    answer = desk.shop.search(narrowed(approved, now, shortest))
     found = match(approved, answer.offers)
     if found.offer is not None:
         return found.offer, answer
     if not answer.is_complete:
         raise _not_searched(answer)
     if found.moved is None:
-        wider = desk.shop.search(approved.query)
+        wider = desk.shop.search(askable(approved.query, now, shortest))
         found = match(approved, wider.offers)
         if found.offer is not None:
             return found.offer, wider

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from berth.orders.guard import check_money, check_permission, check_time, check_world, sequence_to_buy
 from berth.orders.looks import Look, known_absent
-from berth.orders.matching import alternatives, match, narrowed
+from berth.orders.matching import alternatives, askable, match, narrowed
 from berth.orders.order import Approval, OrderState
 from berth.terms.instants import EPOCH
 from berth.terms.money import Money
@@ -195,6 +195,19 @@ def test_the_search_is_narrowed_as_far_as_aws_allows(world: Any) -> None:
     )
     assert query.start_after is None
     assert query.end_before == world.approved.query.end_before
+
+
+def test_no_bound_is_asked_that_aws_refuses(world: Any) -> None:
+    """A question that ends too soon by now is asked without an end: so gone is told from not known."""
+    day, end = timedelta(hours=24), world.approved.paid_window.end
+    asked = replace(world.approved, query=replace(world.approved.query, end_before=end))
+    for hours in (0, 1, 12, 23, 30):
+        now = world.approved.paid_window.start + timedelta(hours=hours)
+        for query in (narrowed(asked, now, day), askable(asked.query, now, day)):
+            assert query.start_after is None or query.start_after > now
+            assert query.end_before is None or query.end_before >= (query.start_after or now) + day
+    later = replace(asked, segments=(replace(asked.segments[0], window=Window(end, end + day)),))
+    assert alternatives(asked, [later]) == []
 
 
 def test_alternatives_name_their_difference(world: Any) -> None:

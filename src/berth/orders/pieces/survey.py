@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from berth.orders.desk import Desk
+from berth.orders.matching import askable, in_time
 from berth.orders.pieces.scarcity import Ranked, Sum, stand_ins, sums
 from berth.orders.pieces.whole import Piece
 from berth.orders.purchase import Buyer, fresh_offer
-from berth.planner.offers import Offer
+from berth.planner.offers import Offer, Query
 from berth.terms.outcomes import BerthError, ExitCode
 
 
@@ -75,14 +76,19 @@ def survey(pieces: Sequence[Piece], seats: Seats, zones: tuple[str, ...] | None 
 
 def look_again(piece: Piece, desk: Desk, zones: tuple[str, ...] | None) -> Ranked | Gone:
     """The piece as a new search shows it, with what could stand in for it."""
-    wide = desk.shop.search(piece.offer.query)
-    instead = stand_ins(piece.offer, wide.offers, zones)
+    wide = desk.shop.search(_asked_now(desk, piece.offer.query))
+    in_bounds = [offer for offer in wide.offers if in_time(piece.offer.query, offer)]
+    instead = stand_ins(piece.offer, in_bounds, zones)
     try:
         offer, _ = fresh_offer(desk, piece.offer)
     except BerthError as problem:
         return Gone(piece, reason_of(problem), problem.exit_code, instead)
     others = tuple(one for one in instead if one.offering_id != offer.offering_id)
     return Ranked(replace(piece, offer=offer), others)
+
+
+def _asked_now(desk: Desk, query: Query) -> Query:
+    return askable(query, desk.clock.now(), desk.shop.shortest_search(query))
 
 
 def reason_of(problem: BerthError) -> str:
@@ -100,7 +106,8 @@ def _confirmed(one: Sum, pieces: Mapping[int, Ranked], seats: Seats) -> Gone | s
             " each is searched again right before it is paid"
         )
     first = pieces[one.numbers[0]]
-    answer = seats(first.piece).desk.shop.search(one.query)
+    desk = seats(first.piece).desk
+    answer = desk.shop.search(_asked_now(desk, one.query))
     wanted = first.piece.offer
     enough = any(
         offer.zones == wanted.zones
