@@ -14,6 +14,7 @@ from botocore.loaders import create_loader
 
 from berth.cli.main import run
 
+from .conftest import UNTHROTTLED
 from .killed_runs import KilledRun
 
 SEEDS = int(os.environ.get("BERTH_KILLED_RUNS", "10"))  # two kills each; plans and blocks in turn
@@ -26,7 +27,7 @@ def house() -> Iterator[Any]:
 
     with (
         tempfile.TemporaryDirectory(prefix="yard-") as folder,
-        YardProcess(Path(folder), throttle_scale=10_000) as started,
+        YardProcess(Path(folder), throttle_scale=UNTHROTTLED) as started,
     ):
         yield started
 

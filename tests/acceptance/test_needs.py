@@ -13,7 +13,7 @@ from berth.planner.plan import Plan
 from berth.terms.outcomes import ExitCode
 from berth.yard.testing.process import YardProcess
 
-from .conftest import Typed, words
+from .conftest import UNTHROTTLED, Typed, words
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "needs"
 
@@ -21,14 +21,16 @@ EXAMPLES = Path(__file__).parents[2] / "examples" / "needs"
 @pytest.fixture(scope="module")
 def december(tmp_path_factory: pytest.TempPathFactory) -> Iterator[YardProcess]:
     """A yard on 1 December 2026, 09:00Z, that lets many searches through."""
-    with YardProcess(tmp_path_factory.mktemp("y"), throttle_scale=10_000) as yard:
+    with YardProcess(tmp_path_factory.mktemp("y"), throttle_scale=UNTHROTTLED) as yard:
         yield yard
 
 
 @pytest.fixture(scope="module")
 def march(tmp_path_factory: pytest.TempPathFactory) -> Iterator[YardProcess]:
     """A yard on 25 March 2027, eleven days before scenario D3 begins."""
-    with YardProcess(tmp_path_factory.mktemp("y"), clock="2027-03-25T09:00:00Z", throttle_scale=10_000) as y:
+    with YardProcess(
+        tmp_path_factory.mktemp("y"), clock="2027-03-25T09:00:00Z", throttle_scale=UNTHROTTLED
+    ) as y:
         yield y
 
 

@@ -13,7 +13,7 @@ from berth.planner.plan import Plan
 from berth.terms.outcomes import ExitCode
 from berth.yard.testing.process import YardProcess
 
-from .conftest import Typed
+from .conftest import UNTHROTTLED, Typed
 
 NEED = Path(__file__).parents[2] / "examples" / "inference-before-launch" / "need.toml"
 FIXED = ("--start", "2026-12-02T11:30Z", "--time-zone", "Europe/Berlin")
@@ -22,7 +22,7 @@ FIXED = ("--start", "2026-12-02T11:30Z", "--time-zone", "Europe/Berlin")
 @pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[YardProcess]:
     """One yard for the tests of this file, its clock standing on 1 December 2026, 09:00Z."""
-    with YardProcess(tmp_path_factory.mktemp("y")) as yard:
+    with YardProcess(tmp_path_factory.mktemp("y"), throttle_scale=UNTHROTTLED) as yard:
         yield yard
 
 

@@ -15,7 +15,7 @@ from berth.planner.plan import Plan
 from berth.terms.outcomes import ExitCode
 from berth.yard.testing.process import YardProcess
 
-from .conftest import Typed, words
+from .conftest import UNTHROTTLED, Typed, words
 
 NEED = Path(__file__).parents[2] / "examples" / "capacity-block" / "need.toml"
 FIXED = ("--start", "2026-12-02T11:30Z")
@@ -25,7 +25,7 @@ START = datetime(2026, 12, 2, 11, 30, tzinfo=UTC)
 @pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[YardProcess]:
     """One yard for the tests of this file, its clock at 1 December 2026, 09:00Z, with things held in it."""
-    with YardProcess(tmp_path_factory.mktemp("y")) as yard:
+    with YardProcess(tmp_path_factory.mktemp("y"), throttle_scale=UNTHROTTLED) as yard:
         yield yard
 
 

@@ -18,6 +18,7 @@ from berth.terms.outcomes import ExitCode
 from berth.yard.testing.process import YardProcess
 
 from . import scenario_fleet as fleet
+from .conftest import UNTHROTTLED
 
 H200 = Path(__file__).parents[2] / "examples" / "needs" / "sixteen-h200.toml"
 RENEWAL = datetime(2027, 3, 18, 11, 30, tzinfo=UTC)
@@ -43,7 +44,7 @@ def a_yard(folders: pytest.TempPathFactory) -> YardProcess:
     """A yard with the scenarios' fleet."""
     file = folders.mktemp("fleet") / "fleet.toml"
     file.write_text(fleet.FLEET)
-    return YardProcess(folders.mktemp("y"), clock=fleet.CLOCK, fleet=file, throttle_scale=10_000)
+    return YardProcess(folders.mktemp("y"), clock=fleet.CLOCK, fleet=file, throttle_scale=UNTHROTTLED)
 
 
 @pytest.fixture
