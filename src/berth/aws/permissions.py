@@ -84,7 +84,8 @@ _LAUNCH = frozenset(
 )
 
 # What a checkup asks; EC2's reads also as a DryRun where IAM may not be asked.
-_CHECK = frozenset(
+_OWN_RIGHTS = frozenset({"iam:GetRole", "iam:SimulatePrincipalPolicy"})
+_CHECK = _OWN_RIGHTS | frozenset(
     {
         "ec2:DescribeAvailabilityZones",
         "ec2:DescribeCapacityReservations",
@@ -94,8 +95,6 @@ _CHECK = frozenset(
         "ec2:DescribeRegions",
         "ec2:DescribeSpotPriceHistory",
         "ec2:DescribeSubnets",
-        "iam:GetRole",
-        "iam:SimulatePrincipalPolicy",
         "sagemaker:DescribeModel",
         "service-quotas:GetAWSDefaultServiceQuota",
         "service-quotas:GetServiceQuota",
@@ -127,7 +126,7 @@ _CLEAN = (
 
 VERBS: Mapping[str, frozenset[str]] = MappingProxyType(
     {
-        "plan": _PLAN,
+        "plan": _PLAN | _OWN_RIGHTS,
         "buy": _PURCHASE,
         "extend": _WHO | _LOOK | _EXTENSIONS | _EXTEND,
         "renewal": _PLAN | _EXTENSIONS | {"ec2:DescribeCapacityBlockExtensionOfferings"},

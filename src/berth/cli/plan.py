@@ -125,7 +125,7 @@ def plan(
 
         raise answer_offline(output, typed, problem, faces) from None
     made = plan_need(output, door, opened, local_zones=asking.local_zones)
-    faces.show(output, door.identity.header(), made)
+    _show(output, door, faces, made)
     return end(made)
 
 
@@ -136,6 +136,16 @@ class Asking:
     profile: str | None
     local_zones: bool
     faces: Faces
+
+
+def _show(output: Output, door: Door, faces: Faces, made: Plan) -> None:
+    """Answer with the plan, under who asked and whether that one may buy."""
+    from berth.cli.may_buy import may_buy, payer_line
+
+    answer = may_buy(door, made)
+    lines = [door.identity.header(), payer_line(answer, door.identity.role)]
+    said = answer.say.value if answer is not None else None
+    faces.show(output, "\n".join(filter(None, lines)), made, may_buy=said)
 
 
 def _local_zones(zones: str) -> bool:
@@ -157,7 +167,7 @@ def _wait(
     )  # fmt: skip
     if waited is None:
         return ExitCode.DONE
-    asking.faces.show(output, door.identity.header(), waited.plan)
+    _show(output, door, asking.faces, waited.plan)
     if waited.nothing:
         raise why_nothing(waited.plan) if hopeless(waited.plan) else not_found(waited, wish)
     return ExitCode.DONE

@@ -225,6 +225,23 @@ def may_assume(door: Door, role: str) -> Say:
     return Say.NOT_ASKED if stopped is not None else judged(question, results)[0].say
 
 
+def may_pay(door: Door, need: Need, region: str, paid: str) -> Answer:
+    """What the caller's own policies say of the paid call `paid` for the need. Asked but once."""
+    right = next(
+        right
+        for right in rights_of(need, door.identity.account, region, uploads=False)
+        if right.pays and right.action == paid
+    )
+    if is_root(door.identity.arn):
+        return Answer(right, Say.NOT_ASKED, "IAM simulates no root user")
+    iam = door.reader("iam", _iam_home(door.identity))
+    (question,) = questions([right])
+    results, stopped = _simulated(iam, _source(iam, door.identity.arn), question, None)
+    if stopped is not None:
+        return Answer(right, Say.NOT_ASKED, plain(str(stopped), 300))
+    return judged(question, results)[0]
+
+
 def _iam_home(identity: Identity) -> str:
     partition = identity.arn.split(":")[1] if identity.arn.count(":") >= 5 else "aws"
     return IAM_HOME.get(partition, identity.regions[0])
@@ -246,19 +263,20 @@ def _source(iam: Any, arn: str) -> str:
 
 
 def _patiently(
-    call: Callable[[], Mapping[str, Any]], sleep: Callable[[float], None]
+    call: Callable[[], Mapping[str, Any]], sleep: Callable[[float], None] | None
 ) -> Mapping[str, Any] | Refusal:
-    """Ask again where IAM, which is one for all Regions, says that it is asked too fast."""
-    for _ in range(PATIENCE):
+    """Ask again where IAM, which is one for all Regions, says it is asked too fast; `sleep` None: do not."""
+    for _ in range(PATIENCE if sleep else 0):
         answer = _asked(call)
         if not isinstance(answer, Refusal) or answer.kind is not Kind.THROTTLED:
             return answer
-        sleep(PAUSE_S)
+        if sleep:
+            sleep(PAUSE_S)
     return _asked(call)
 
 
 def _simulated(
-    iam: Any, source: str, question: Question, sleep: Callable[[float], None]
+    iam: Any, source: str, question: Question, sleep: Callable[[float], None] | None
 ) -> tuple[list[Mapping[str, Any]], Refusal | None]:
     """Every result of one question, and what stopped the reading (None: it is whole)."""
     request: dict[str, Any] = {
