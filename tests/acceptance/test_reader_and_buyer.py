@@ -40,7 +40,7 @@ def test_who_only_reads_buys_and_extends_by_the_buyers_keys_alone(
 def test_a_plan_says_whether_whoever_asks_may_buy(
     house: Any, berth: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The reader's plan says so under its first line; the buyer's does not, nor that of who may not ask IAM."""
+    """The reader's plan says so under its first line; the buyer's does not, nor that of who may not ask."""
     may = {role: json.loads(berth("policy", role).out) for role in ("read", "buy")}
     blind = json.loads(json.dumps(may["read"]))
     for statement in blind["Statement"]:
