@@ -24,6 +24,7 @@ from .world import World
 
 EFFECTS = 30
 """Troubles fall among the first so many effects: an undisturbed extension of a plan has three less."""
+MOST_AHEAD_DAYS = 11
 _SKEW = timedelta(minutes=6)
 """How early a client may think that a look-ahead has begun: clocks are at most five minutes off."""
 _OPEN = frozenset({"payment-pending", "Pending"})
@@ -51,7 +52,7 @@ def wish_for(chance: random.Random, order: Order) -> LongerWish:
         until = order.window.end + timedelta(hours=chance.choice((1, 30, 75)))
         return LongerWish(name, f"--until {until:%Y-%m-%dT%H:%MZ}", read_wish(None, until, None, None))
     if kind == "rule":
-        rule = f"extend {chance.choice((1, 2))}d, look ahead {chance.choice((2, 9, 11))}d"
+        rule = f"extend {chance.choice((1, 2))}d, look ahead {chance.choice((2, 9, MOST_AHEAD_DAYS))}d"
         return LongerWish(name, f"--rule '{rule}'", read_wish(None, None, rule, None))
     by = chance.choice(("1d", "2d", "1d..3d"))
     return LongerWish(name, f"--by {by}", read_wish(by, None, None, None))
@@ -80,12 +81,14 @@ def run_in_trouble(
 
 
 def settle_longer(world: World, wish: LongerWish) -> None:
-    """In peace, on every journal, until the wish is met and paid. Raises Breach."""
+    """In peace, on every journal, until the wish is met and paid. Raises Breach.
+
+    Each is judged at once: while another one settles, time passes, and a rule may be due again.
+    """
     for machine in world.journals():
-        order = _held(world, wish.name, machine)
-        if order is not None:
-            _settled_on(world, wish, machine)
-    for machine in world.journals():
+        if _held(world, wish.name, machine) is None:
+            continue
+        _settled_on(world, wish, machine)
         order = _held(world, wish.name, machine)
         if order is not None:
             for breach in _wrong(world, wish, order):
@@ -95,7 +98,7 @@ def settle_longer(world: World, wish: LongerWish) -> None:
 def _settled_on(world: World, wish: LongerWish, machine: Machine) -> None:
     """Again until nothing more is bought: a rule may be due several times, one unpaid at a time."""
     ended = Ended(None, "")
-    for _ in range(ROUNDS):
+    for _ in range(ROUNDS + MOST_AHEAD_DAYS):
         ended = settle(world, wish.name, machine, wish.verb)
         said = extension_said(ended)
         if (said is None or not said["money"]["now"]) and not _unpaid(world):
