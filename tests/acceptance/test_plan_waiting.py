@@ -146,6 +146,7 @@ def test_a_date_in_words_is_told_back(berth: Any, need: Callable[[str], str]) ->
     [
         (("--wait-until", "soon"), "--wait-until: must be an instant"),
         (("--wait-until", LATER, "--max-total", "cheap"), "--max-total: not an amount of money"),
+        (("--wait-until", LATER, "--max-total", "0"), "--max-total: must be more than zero"),
         (("--max-total", "5"), "--max-total and --notify are for --wait-until"),
         (("--zones", "near"), "--zones near: there are all and regional"),
     ],

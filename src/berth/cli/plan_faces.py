@@ -60,7 +60,7 @@ class Faces:
         if self.explain:
             from berth.planner.best.wording import explained
 
-            yield explained(made.combination)
+            yield explained(made.combination, choices=made.best is not None)
         if self.ways:
             from berth.planner.framework.wording import terms_text
 

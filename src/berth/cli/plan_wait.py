@@ -47,9 +47,12 @@ class Wish:
     def limit(self) -> Money | None:
         """The most that it may cost. Raises BerthError (usage)."""
         try:
-            return Money.parse(self.most) if self.most else None
+            limit = Money.parse(self.most) if self.most else None
         except ValueError as problem:
             raise BerthError(ExitCode.USAGE, f"--max-total: {problem}") from None
+        if limit is not None and limit.amount <= 0:
+            raise BerthError(ExitCode.USAGE, "--max-total: must be more than zero")
+        return limit
 
     def end(self, need: Need, now: datetime) -> tuple[datetime, str]:
         """Until when, a day counts whole, in the need's zone; and how words were read ('' for none).

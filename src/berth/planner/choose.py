@@ -28,6 +28,7 @@ from berth.planner.need import Goal, Need
 from berth.planner.offers import Offer, PlaceAnswer, PlaceOutcome, Query, reclaim_before_end
 from berth.planner.own_prices import as_agreed, with_reservations
 from berth.planner.owned import OwnedAnswer, blocks_owned, owned_choices
+from berth.planner.part import instance_time
 from berth.planner.phrases import rate_text
 from berth.planner.plan import Choice, Plan, Rejected
 from berth.planner.preference import preference
@@ -275,7 +276,8 @@ def _pay_lines(
             continue
         count = best.offer.count if best and best.offer.instance_type == rate.instance_type else wanted.count
         kind = instance_type(rate.instance_type)
-        lines.append(pay_as_you_go(rate, count, span, kind.accelerator_count if kind else None))
+        running = instance_time(need.profile, span) if need.profile else None
+        lines.append(pay_as_you_go(rate, count, span, kind.accelerator_count if kind else None, running))
     order = list(Way)
     return tuple(sorted(lines, key=lambda line: (line.total is None, order.index(line.rate.way))))
 

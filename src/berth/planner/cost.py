@@ -192,7 +192,10 @@ class OfferCost:
 
 @dataclass(frozen=True, slots=True)
 class PayAsYouGo:
-    """What a way without reservation would cost for `span`, were it to be had. `total` None: not known."""
+    """What a way without reservation would cost for `span`, were it to be had. `total` None: not known.
+
+    Where the need's count changes over time, `count` is its peak, and `total` is of what runs by then.
+    """
 
     rate: HourlyRate
     count: int
@@ -263,9 +266,18 @@ def _total(fee: Money | None, surcharge: Surcharge | None) -> Money | None:
     return (fee + surcharge.total).rounded()
 
 
-def pay_as_you_go(rate: HourlyRate, count: int, span: timedelta, accelerators: int | None) -> PayAsYouGo:
-    """What `count` instances cost for `span` at `rate`; one rounding, of the total."""
-    hours = hours_of(span) * count
+def pay_as_you_go(
+    rate: HourlyRate,
+    count: int,
+    span: timedelta,
+    accelerators: int | None,
+    running: timedelta | None = None,
+) -> PayAsYouGo:
+    """What `count` instances cost for `span` at `rate`; one rounding, of the total.
+
+    `running` is the time that all instances run together (None: all of them, for all of `span`).
+    """
+    hours = hours_of(span * count if running is None else running)
     total = (rate.hourly * hours).rounded() if rate.hourly else None
     per_accelerator = _per_hour(total, hours * (accelerators or 0))
     return PayAsYouGo(rate, count, span, total, per_accelerator)

@@ -161,6 +161,15 @@ def check_profile(profile: tuple[Level, ...]) -> None:
             raise ValueError("each level of a profile has another count than the one before it")
 
 
+def instance_time(profile: tuple[Level, ...], span: timedelta) -> timedelta:
+    """How long all instances of `profile` run within `span` from the start, added up: 2 for 24 h are 48 h."""
+    ends = (*(level.offset for level in profile[1:]), span)
+    spans = (
+        max(min(end, span) - level.offset, timedelta(0)) for level, end in zip(profile, ends, strict=True)
+    )
+    return sum((level.count * each for level, each in zip(profile, spans, strict=True)), timedelta(0))
+
+
 @dataclass(frozen=True, slots=True)
 class Layer:
     """What one offer can hold of a profile: `count` instances from `begin` to `end` after the start."""

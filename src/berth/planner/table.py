@@ -44,6 +44,8 @@ def table(plan: Plan) -> list[str]:
     rows += _group(apart, plan.need, currency)
     if len(plan.choices) > MOST_ROWS:
         rows.append(f"   and {len(plan.choices) - MOST_ROWS} more that fit, in --json")
+    if lines and not plan.choices and len(plan.need.types) > 1:
+        rows.append(f"   {lines[0].count} x {plan.need.instance_type}:")
     return rows + [
         row for number, line in enumerate(lines, start=1) for row in _pay_rows(line, number, currency)
     ]

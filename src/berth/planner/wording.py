@@ -201,6 +201,7 @@ def _best_lines(plan: Plan, best: Choice) -> list[str]:
     lines += _cost_lines(plan, best)
     if total is not None:
         lines += _pays_lines(plan, best, total)
+        lines += _profile_lines(plan, best, total)
     for number, care in enumerate(best.cares):
         lines += hung(care, "" if number else "  care")
     return lines
@@ -243,6 +244,22 @@ def _pays_lines(plan: Plan, best: Choice, total: Money) -> list[str]:
     return hung(
         f"IT SAVES NOTHING: {_rate(paid)}/h against {_rate(even.rate.hourly)}/h on demand{note}. Used to the "
         f"last usable minute it costs {money_text(more)} MORE than on-demand. You buy the date.",
+        "  cost",
+    )
+
+
+def _profile_lines(plan: Plan, best: Choice, total: Money) -> list[str]:
+    """Where the count changes over time: that hours on demand of what runs come to less; else nothing."""
+    even = best.cost.break_even
+    if not plan.need.profile or even is None or not even.ever_pays:
+        return []  # what saves nothing even at full use has said so
+    hours = next((p for p in plan.pay_as_you_go if p.rate == even.rate), None)
+    if hours is None or hours.total is None or hours.total.currency != total.currency or hours.total >= total:
+        return []
+    return hung(
+        f"IT SAVES NOTHING for a count that changes: hours on demand, of what runs, come to "
+        f"{money_text(hours.total)}{note_of(plan, even.rate.way, even.rate.region)}, "
+        f"{money_text(total - hours.total)} less. You buy the date.",
         "  cost",
     )
 

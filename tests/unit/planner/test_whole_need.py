@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from berth.facts.general_types import general_type, general_type_names, stand_ins
 from berth.planner.need import Goal, Need, Subnet
 from berth.planner.need_file import FLAGS, NeedError, need_from_flags, read_need
-from berth.planner.part import Accelerators, Layer, Level, TypeCount, check_count, layers
+from berth.planner.part import Accelerators, Layer, Level, TypeCount, check_count, instance_time, layers
 from berth.terms.durations import read_range
 from berth.terms.money import Money
 from berth.terms.ways import Target, Way
@@ -348,6 +348,9 @@ def test_layers_add_up_to_the_profile(counts: list[int], hours: int) -> None:
         at = hour * HOUR
         wanted = [level.count for level in profile if level.offset <= at][-1]
         assert sum(layer.count for layer in cut if layer.begin <= at < layer.end) == wanted
+    span = hours * HOUR
+    held = ((layer.count, min(layer.end, span) - layer.begin) for layer in cut if layer.begin < span)
+    assert instance_time(profile, span) == sum((count * each for count, each in held), 0 * HOUR)
 
 
 def test_accelerators_are_a_value_of_their_own() -> None:

@@ -9,11 +9,14 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+from berth.planner.best.wording import explained
 from berth.planner.choose import make_plan
 from berth.planner.cost import HourlyRate
 from berth.planner.framework.wording import terms_text
 from berth.planner.need_words import how_long
 from berth.planner.offers import PlaceOutcome
+from berth.planner.part import Level, TypeCount
+from berth.planner.table import table
 from berth.planner.wording import plan_text
 from berth.terms.money import Money
 from berth.terms.ways import Target, Way
@@ -227,3 +230,37 @@ def test_the_command_that_buys_names_the_profile_that_asked(
     assert shlex.split(command.replace("\\\n", " ")) == [
         "berth", "buy", f"{'a' * 40}#1", "--max", "228.77", "--profile", "a team's buyer",
     ]  # fmt: skip
+
+
+def test_nothing_seen_proves_nothing() -> None:
+    """Without a first choice no mix is "not cheaper" than it."""
+    assert explained(None, choices=False) == "PROOF  nothing is proven: nothing that fits was seen"
+    assert explained(None) == "PROOF  no mix of what was seen is cheaper than the first choice"
+
+
+def test_prices_by_the_hour_name_their_type_where_nothing_is_on_sale(a_need: Make, now: datetime) -> None:
+    """Several types would do: the lines are of the one that is liked best, and say so."""
+    need = a_need(alternatives=(TypeCount("ml.p5.48xlarge", 2, 2),))
+    rate = HourlyRate(Way.SAGEMAKER_ON_DEMAND, "us-east-1", "hosting", Money(Decimal(10)), live=True)
+    rows = table(make_plan(need, [], (rate,), now))
+    assert rows[1] == "   1 x ml.trn1.32xlarge:"
+    assert rows[2].startswith("-  sagemaker-od")
+    assert "   1 x ml.trn1.32xlarge:" not in table(make_plan(a_need(), [], (rate,), now))
+
+
+def test_hours_of_a_changing_count_are_those_that_run(
+    a_need: Make, an_offer: Make, an_answer: Make, now: datetime
+) -> None:
+    """One machine, and four from 12 h on: hours on demand cost what runs; an offer that is dearer says so."""
+    profile = (Level(timedelta(0), 1), Level(timedelta(hours=12), 4))
+    need = a_need(count=4, profile=profile)
+    offer = an_offer("900.00", count=4)
+    rate = HourlyRate(Way.SAGEMAKER_ON_DEMAND, "us-east-1", "hosting", Money(Decimal(10)), live=True)
+    plan = make_plan(need, [an_answer(offer)], (rate,), now)
+    (line,) = plan.pay_as_you_go
+    assert line.total == Money(Decimal(580))  # 12 h x 1 + 11.5 h x 4 = 58 hours; 4 all through were 94
+    assert line.per_accelerator_hour == Money(Decimal("0.625"))
+    told = " ".join(plan_text(plan, "").split())
+    assert "come to $580.00 [1], $320.00 less. You buy the date." in told
+    cheap = make_plan(need, [an_answer(an_offer("500.00", count=4))], (rate,), now)
+    assert "SAVES NOTHING" not in plan_text(cheap, "")

@@ -234,8 +234,13 @@ def _span(mix: Mix) -> str:
     return window_text(Window(mix.running[0].start, mix.running[-1].end), fixed=False)
 
 
-def explained(combination: Combination | None) -> str:
-    """What is proven about a combination, and what was not compared. None: no mix beats the first choice."""
+def explained(combination: Combination | None, *, choices: bool = True) -> str:
+    """What is proven about a combination, and what was not compared. None: no mix beats the first choice.
+
+    `choices`: whether there is a first choice at all.
+    """
+    if combination is None and not choices:
+        return "\n".join(hung("nothing is proven: nothing that fits was seen", "PROOF"))
     if combination is None:
         return "\n".join(hung("no mix of what was seen is cheaper than the first choice", "PROOF"))
     if combination.best is None and combination.if_quota is not None:
