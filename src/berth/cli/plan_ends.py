@@ -62,12 +62,14 @@ def _nothing_fits(made: Plan) -> BerthError:
     from berth.planner.fit import is_piece
     from berth.planner.smaller import smaller_text
 
+    changes = made.combination.changes if made.combination else ()
+    told = "take a change that the lines `if` above name" if changes else ""
     pieces = [rejected for rejected in made.rejected if is_piece(rejected.offer, made.need)]
     if pieces:
         return BerthError(
             ExitCode.NO_CAPACITY,
             f"no single offer holds all of it; {len(pieces)} that hold a part of it are on sale",
-            "the lines NONE and SPLIT above say which parts; plan each by a need of its own",
+            told or "the lines NONE and SPLIT above say which parts; plan each by a need of its own",
         )
     priced_in = _other_currency(made)
     if priced_in:
@@ -76,8 +78,6 @@ def _nothing_fits(made: Plan) -> BerthError:
             "every place answered, and no price is in the currency of the budget: none is compared with it",
             f"write the budget in {priced_in}",
         )
-    changes = made.combination.changes if made.combination else ()
-    told = "take a change that the lines `if` above name" if changes else ""
     return BerthError(
         ExitCode.NO_CAPACITY,
         "every place answered, and nothing that fits is on sale",

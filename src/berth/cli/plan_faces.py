@@ -60,7 +60,9 @@ class Faces:
         if self.explain:
             from berth.planner.best.wording import explained
 
-            yield explained(made.combination, choices=made.best is not None)
+            yield explained(
+                made.combination, compared=made.best is not None and made.best.cost.total is not None
+            )
         if self.ways:
             from berth.planner.framework.wording import terms_text
 

@@ -19,15 +19,17 @@ _ZERO = Decimal(0)
 def preference(need: Need, offer: Offer, cost: OfferCost, currencies: Currencies) -> tuple[object, ...]:
     """The key by which offers that fit are sorted, the best first; it makes the order total.
 
-    Known totals come first, then known fees, then the currency that leads. Then the goal decides: among
-    durations the count that is nearest to the wanted one, then the shortest or the longest, then the cheap;
-    or first what a usable hour costs. What is equal is put by what needs no opt-in and no new subnet, then
-    early, long, then the Regions and types as the need names them.
+    Known totals come first, then known fees, then the currency that leads. Where no total is known (an
+    operating system fee is not), what is known of it is compared. Then the goal decides: among durations the
+    count that is nearest to the wanted one, then the shortest or the longest, then the cheap; or first what a
+    usable hour costs. What is equal is put by what needs no opt-in and no new subnet, then early, long, then
+    the Regions and types as the need names them.
     """
     return (
         cost.total is None,
         cost.fee is None,
         currencies.rank(cost.total),
+        _currency_of_fee(cost),
         *_by_goal(need, offer, cost),
         needs_opt_in(offer),
         bool(zones_without_subnet(need, offer)),
@@ -63,13 +65,18 @@ def missing(need: Need, offer: Offer) -> Fraction:
 
 
 def _by_goal(need: Need, offer: Offer, cost: OfferCost) -> tuple[object, ...]:
-    total = _amount(cost.total)
+    total = _amount(cost.fee if cost.total is None else cost.total)
     if need.goal is Goal.CHEAPEST:
         return (_amount(cost.per_accelerator_hour or cost.per_usable_hour), missing(need, offer), total)
     if not need.is_range:
         return (missing(need, offer), total)
     length = min(lasts(offer), need.duration_at_most)
     return (missing(need, offer), -length if need.goal is Goal.LONGEST else length, total)
+
+
+def _currency_of_fee(cost: OfferCost) -> str:
+    """Parts fees in several currencies, where the totals are not known and cannot do it; else ''."""
+    return cost.fee.currency if cost.total is None and cost.fee is not None else ""
 
 
 def _amount(money: Money | None) -> Decimal:

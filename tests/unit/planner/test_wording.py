@@ -14,7 +14,7 @@ from berth.planner.choose import make_plan
 from berth.planner.cost import HourlyRate
 from berth.planner.framework.wording import terms_text
 from berth.planner.need_words import how_long
-from berth.planner.offers import PlaceOutcome
+from berth.planner.offers import Offer, PlaceOutcome, Query
 from berth.planner.part import Level, TypeCount
 from berth.planner.table import table
 from berth.planner.wording import plan_text
@@ -234,7 +234,10 @@ def test_the_command_that_buys_names_the_profile_that_asked(
 
 def test_nothing_seen_proves_nothing() -> None:
     """Without a first choice no mix is "not cheaper" than it."""
-    assert explained(None, choices=False) == "PROOF  nothing is proven: nothing that fits was seen"
+    assert (
+        explained(None, compared=False)
+        == "PROOF  nothing is proven: nothing that fits at a known price was seen"
+    )
     assert explained(None) == "PROOF  no mix of what was seen is cheaper than the first choice"
 
 
@@ -264,3 +267,34 @@ def test_hours_of_a_changing_count_are_those_that_run(
     assert "come to $580.00 [1], $320.00 less. You buy the date." in told
     cheap = make_plan(need, [an_answer(an_offer("500.00", count=4))], (rate,), now)
     assert "SAVES NOTHING" not in plan_text(cheap, "")
+
+
+RHEL = "Red Hat Enterprise Linux"
+
+
+def test_where_no_total_is_known_the_lower_fee_comes_first(
+    a_need: Make, an_offer: Make, an_answer: Make, now: datetime
+) -> None:
+    """An operating system fee that nobody names leaves each total unknown, not what is known of it."""
+
+    def block(name: str, fee: str, hours_earlier: int) -> Offer:
+        asked = Query(
+            Way.CAPACITY_BLOCK, "us-east-1", "p5.48xlarge", 1, 24, Target.INSTANCES, None, None, RHEL
+        )
+        return an_offer(  # type: ignore[no-any-return]
+            fee,
+            starts=now + timedelta(hours=10 - hours_earlier),
+            way=Way.CAPACITY_BLOCK,
+            offering_id=name,
+            instance_type="p5.48xlarge",
+            targets=("instances",),
+            query=asked,
+        )
+
+    need = a_need(target=Target.INSTANCES, instance_type="p5.48xlarge", start=None, platform=RHEL)
+    answer = replace(
+        an_answer(block("cb-dear", "1240.00", 2), block("cb-cheap", "1146.17", 0)), way=Way.CAPACITY_BLOCK
+    )
+    made = make_plan(need, [answer], [], now)
+    assert [c.cost.total for c in made.choices] == [None, None]
+    assert [c.offer.offering_id for c in made.choices] == ["cb-cheap", "cb-dear"]

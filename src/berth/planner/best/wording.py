@@ -234,13 +234,13 @@ def _span(mix: Mix) -> str:
     return window_text(Window(mix.running[0].start, mix.running[-1].end), fixed=False)
 
 
-def explained(combination: Combination | None, *, choices: bool = True) -> str:
+def explained(combination: Combination | None, *, compared: bool = True) -> str:
     """What is proven about a combination, and what was not compared. None: no mix beats the first choice.
 
-    `choices`: whether there is a first choice at all.
+    `compared`: whether there is a first choice whose total is known.
     """
-    if combination is None and not choices:
-        return "\n".join(hung("nothing is proven: nothing that fits was seen", "PROOF"))
+    if combination is None and not compared:
+        return "\n".join(hung("nothing is proven: nothing that fits at a known price was seen", "PROOF"))
     if combination is None:
         return "\n".join(hung("no mix of what was seen is cheaper than the first choice", "PROOF"))
     if combination.best is None and combination.if_quota is not None:
