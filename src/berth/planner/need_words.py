@@ -9,7 +9,7 @@ from berth.facts.instance_types import instance_type
 from berth.planner.need import Goal, Need
 from berth.planner.part import Part, TypeCount
 from berth.planner.phrases import instant_text, length, money_text
-from berth.planner.queries import boundary_after
+from berth.planner.queries import boundary_after, boundary_before
 from berth.terms.durations import spoken
 from berth.terms.ways import Target, Way
 
@@ -98,8 +98,20 @@ def readings_told(need: Need, made_at: datetime) -> list[str]:
         begin = boundary_after(need.earliest_start).astimezone(zone)
         what = "blocks" if need.target is Target.INSTANCES else "plans"
         or_at_once = "" if need.target is Target.INSTANCES else ", or at once"
-        told[0] += f"; {what} start 11:30Z = {begin:%H:%M}{or_at_once}"
+        told[0] += f"; {what} start 11:30Z = {begin:%H:%M}{_other_hour(need, begin)}{or_at_once}"
     return [f"{sentence}." for sentence in told]
+
+
+def _other_hour(need: Need, first: datetime) -> str:
+    """What that is by local time at the last start in time, where the clocks change before; else ''."""
+    if need.latest_end is None:
+        return ""
+    last = boundary_before(need.latest_end - need.duration).astimezone(first.tzinfo)
+    return (
+        ""
+        if last <= first or last.utcoffset() == first.utcoffset()
+        else f", {last:%H:%M} once the clocks have changed"
+    )
 
 
 def beside_text(part: Part, zones: tuple[str, ...], name: str, *, mixed: bool = False) -> str:

@@ -142,10 +142,12 @@ class Section:
         self._values = values
         self._path = path
         self._read: set[str] = set()
+        self._asked: set[str] = set()
 
     # -- what is there ---------------------------------------------------------------------------------
     def has(self, key: str) -> bool:
-        """Whether the key is written in the file."""
+        """Whether the key is written in the file. Asking is no reading; the key is a known one then."""
+        self._asked.add(key)
         return key in self._values
 
     def keys(self) -> tuple[str, ...]:
@@ -304,8 +306,9 @@ class Section:
     def _unread(self) -> None:
         for key in self._values:
             if key not in self._read:
-                known = ", ".join(sorted(self._read)) or "nothing"
-                near = difflib.get_close_matches(key, self._read, 1, 0.7)
+                names = sorted(self._read | self._asked)
+                known = ", ".join(names) or "nothing"
+                near = difflib.get_close_matches(key, names, 1, 0.7)
                 meant = f" (did you mean {near[0]}?)" if near else ""
                 self.complain(key, f"unknown key{meant}; known here: {known}")
 

@@ -157,6 +157,20 @@ def test_a_doubt_is_told_with_what_to_write() -> None:
     )
 
 
+def test_where_the_clocks_change_meanwhile_both_hours_are_told() -> None:
+    """Saturday's block starts at 06:30 in New York; Sunday's, after the change of 14 March, at 07:30."""
+    now = datetime(2027, 3, 10, 12, tzinfo=UTC)
+    keys = {"earliest_start": "sat", "latest_end": "sunday"}
+    text = written(keys).replace('"5d..9d"', '"24h"')
+    need = read_need(text.replace('"sunday"', '"monday"'), "need.toml", now)
+    said = " ".join(plan_text(make_plan(need, [], [], now), "").split())
+    assert (
+        '"from sat" = Sat 13 Mar 00:00 New York; blocks start 11:30Z = 06:30, 07:30 once the clocks' in said
+    )
+    before = read_need(text, "need.toml", now)  # only Saturday's block ends by then
+    assert "once the clocks" not in plan_text(make_plan(before, [], [], now), "")
+
+
 def test_a_fixed_start_takes_a_weekday_with_its_time_only() -> None:
     """A start without a time of day is none."""
     need = read(start="friday 06:30")

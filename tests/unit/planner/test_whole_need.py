@@ -150,6 +150,8 @@ WRONG = [
     ('type = "p5.48xlarge"\ncount = 2147483647', "must be a whole number from 1 to 1000, not 2147483647"),
     ('type = "p5.48xlarge"\ncount_wanted = 1001', "count_wanted: must be a whole number from 1 to 1000"),
     ('type = "p5.48xlarge"\ncont_wanted = 2', "unknown key (did you mean count_wanted?)"),
+    ('type = "p5.48xlarge"\ninteruptible = true', "unknown key (did you mean interruptible?)"),
+    ('type = "p5.48xlarge"\ngap_atmost = "0h"', "unknown key (did you mean gap_at_most?)"),
     ('accelerators = "H200"', 'or "H200:16"'),
     ('accelerators = "H201:16"', "no type has 'H201'; near: "),
     ('accelerators = "H200:16:200"', "no H200 has 200 GiB; the most is 141"),
