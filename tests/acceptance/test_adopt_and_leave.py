@@ -336,3 +336,38 @@ def test_leaving_without_the_journal(
     assert document["exit_code"] == 14
     assert any(word in document["journal"] for word in (str(journal), "BERTH_JOURNAL", "no-socket"))
     assert [one["id"] for one in document["paid"]] == [block]
+
+
+@pytest.mark.parametrize("broken", [newer, overwritten, holed, garbled, unreachable, no_url])
+def test_what_aws_shows_is_listed_without_the_journal(
+    elsewhere: Elsewhere, broken: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`berth ls` goes on, says that the journal could not be read, ends with 14, and changes nothing."""
+    block, fee = elsewhere.block()
+    assert elsewhere("adopt", block, "--as", "lab", "--paid", fee).code == 0
+    journal = next(Path(elsewhere.berth.environment()["BERTH_HOME"]).rglob("journal.sqlite"))
+    broken(journal, monkeypatch)
+    was = journal.read_bytes()
+    listed = elsewhere("ls", "--region", "us-east-1")
+    assert listed.code == 14, listed.err
+    assert block in listed.out
+    assert "Not seen without it" in " ".join(listed.out.split())
+    assert all(len(line) <= 80 or "/" in line for line in listed.out.splitlines())  # a path stays whole
+    assert "the journal could not be read" in " ".join(listed.err.split())
+    assert listed.money == "nothing was spent"
+    document = elsewhere("ls", "--json", "--region", "us-east-1").json
+    assert document["incomplete"]
+    assert any(word in document["journal"] for word in (str(journal), "BERTH_JOURNAL", "no-socket"))
+    assert [one["id"] for one in document["reservations"]] == [block]
+    assert "secret" not in listed.out + listed.err
+    assert journal.read_bytes() == was
+
+
+def test_without_a_journal_nothing_is_missing_from_the_list(elsewhere: Elsewhere) -> None:
+    """Who has bought nothing so far has no journal: `berth ls` ends well, and makes none."""
+    block, _ = elsewhere.block()
+    home = Path(elsewhere.berth.environment()["BERTH_HOME"])
+    listed = elsewhere("ls", "--region", "us-east-1")
+    assert listed.code == 0, listed.err
+    assert block in listed.out
+    assert not list(home.rglob("journal.sqlite"))

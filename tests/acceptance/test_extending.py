@@ -196,6 +196,22 @@ def test_an_answer_that_shows_late_is_waited_for(longer: Longer) -> None:
     assert longer.calls() == 1
 
 
+def test_waiting_ends_when_the_time_that_it_would_add_has_begun(longer: Longer) -> None:
+    """Bought, and the history keeps silent: no look tells any more, so `--wait` ends; found once it shows."""
+    longer.yard.fault("lag", "DescribeCapacityBlockExtensionHistory", times=None, amount="20000")
+    longer.yard.fault("lost-reply", BUY, times=1)
+    assert longer("--by", "7d", *PAID).code == 40
+    longer.yard.clock.set(longer.end + timedelta(minutes=1))
+    waited = longer.berth("show", longer.name, "--wait")
+    assert waited.code == 40, waited.err
+    assert "looking for longer tells nothing" in " ".join(waited.err.split())
+    assert waited.money.startswith("not known whether 8,023.18 USD was paid")
+    longer.yard.clear_faults()
+    shown = longer.berth("show", longer.name, "--wait")
+    assert shown.code == 0, shown.err
+    assert longer.billed() == ["8023.18"]
+
+
 def test_a_price_that_moves_between_question_and_call(
     longer: Longer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

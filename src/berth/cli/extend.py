@@ -107,9 +107,9 @@ def settled_extensions(at: Counter, order: Order, *, wait: bool) -> Order:
     """The order after one look (`wait`: looking until it is known) for what became of its extensions.
 
     AWS is asked only where there is an extension whose outcome or payment is open. Raises BerthError (outcome
-    unknown) while one is in doubt.
+    unknown) while one is in doubt; waiting ends, too, where looking cannot settle it.
     """
-    from berth.orders.extensions.settling import doubt, is_held, is_open, settle_all
+    from berth.orders.extensions.settling import doubt, is_open, is_past_looks, settle_all, settled_late
     from berth.watch.waiting import wait_for
 
     if order.reservation_arn is None or not any(is_open(one) for one in order.extensions):
@@ -118,11 +118,12 @@ def settled_extensions(at: Counter, order: Order, *, wait: bool) -> Order:
 
     def look() -> Order:
         began = at.door.clock.now()
-        last[0] = replace(last[0], extensions=settle_all(desk, last[0], shop.history(), began))
+        seen = settle_all(desk, last[0], shop.history(), began)
+        last[0] = replace(last[0], extensions=settled_late(desk, last[0], seen))
         return last[0]
 
     def known(seen: Order) -> bool:
-        return not any(one.in_doubt for one in seen.extensions)
+        return all(is_past_looks(desk, one) for one in seen.extensions if one.in_doubt)
 
     limit = None if wait else 0.0
     order = wait_for(
@@ -135,7 +136,7 @@ def settled_extensions(at: Counter, order: Order, *, wait: bool) -> Order:
     for one in order.extensions:
         if one.in_doubt:
             tell_spending(one.spending(str(order.key)))
-            raise doubt(order, one, shop, held=is_held(desk, one))
+            raise doubt(desk, order, one, shop)
     return order
 
 

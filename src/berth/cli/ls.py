@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,7 +11,8 @@ import typer
 from berth.cli.desks import counter
 from berth.cli.options import Json, Profile
 from berth.cli.output import Output
-from berth.cli.remembered import known_orders
+from berth.cli.remembered import remembered
+from berth.cli.who import enter
 from berth.terms.outcomes import BerthError, ExitCode
 
 if TYPE_CHECKING:
@@ -40,14 +42,15 @@ def ls(
     output = Output(as_json=as_json)
     if orders:
         return _orders(output, profile, region or ())
-    with counter(output, profile=profile, regions=region or ()) as at:
-        known = known_orders(at.journal, at.account, at.door.clock.now())
-        made, unlisted = inventory_of(output, at.door, known, region or (), everything=everything)
     from berth.inventory.wording import inventory_text
 
+    door = enter(output, profile=profile, regions=region or ())
+    journal = remembered(door, must_exist=False)
+    made, unlisted = inventory_of(output, door, journal.known, region or (), everything=everything)
+    made = replace(made, journal=journal.trouble)
     output.document(made.to_json())
     output.answer(inventory_text(made))
-    return _end(made, unlisted)
+    return _end(made, unlisted, journal.hint)
 
 
 def _orders(output: Output, profile: str | None, regions: Sequence[str]) -> int:
@@ -93,8 +96,8 @@ def _teller(output: Output, regions: int) -> Callable[[RegionAnswer], None]:
     return tell
 
 
-def _end(made: Inventory, unlisted: str) -> int:
-    """Done, or incomplete where a Region did not answer in full."""
+def _end(made: Inventory, unlisted: str, hint: str) -> int:
+    """Done, or incomplete where a Region did not answer in full or the journal could not be read."""
     if unlisted:
         raise BerthError(
             ExitCode.INCOMPLETE,
@@ -107,5 +110,11 @@ def _end(made: Inventory, unlisted: str) -> int:
             ExitCode.INCOMPLETE,
             f"not every Region answered in full: {names}; there may be more than is listed",
             "the lines NOT KNOWN above say why; ask again",
+        )
+    if made.journal:
+        raise BerthError(
+            ExitCode.INCOMPLETE,
+            "the journal could not be read: what AWS shows is listed, what only the journal knows is not",
+            hint or None,
         )
     return ExitCode.DONE

@@ -23,10 +23,11 @@ if TYPE_CHECKING:
     from berth.terms.money import Money
 
 
-def remembered(door: Door) -> Remembered:
+def remembered(door: Door, *, must_exist: bool = True) -> Remembered:
     """What the journal tells of the door's account, or why it tells nothing. Never raises for the journal.
 
     One that is not there is a trouble too, and is not made: its orders may be in another folder, or lost.
+    Unless it `must_exist`, it is taken for that of somebody who has bought nothing so far.
     """
     from berth.inventory.leaving import Remembered
     from berth.orders.journal import Journal, journal_place
@@ -35,6 +36,9 @@ def remembered(door: Door) -> Remembered:
     try:
         with journal_trouble():
             place = journal_place(os.environ)
+        with journal_trouble(place):
+            if not must_exist and not place.exists():
+                return Remembered()
         with journal_trouble(place), closing(_opened(place)) as db:
             journal = Journal(db, door.identity.realm)
             return Remembered(

@@ -31,7 +31,8 @@ class RegionAnswer:
 @dataclass(frozen=True, slots=True)
 class Inventory:
     """What the account holds at `at`, by Region. `unread` names the Regions that did not answer in full, each
-    with its trouble; `hidden` counts old orders that are left out."""
+    with its trouble; `hidden` counts old orders that are left out; `journal` says why the journal could not
+    be read, '' where it was."""
 
     at: datetime
     account: str
@@ -41,6 +42,7 @@ class Inventory:
     endpoints: tuple[Endpoint, ...]
     unread: tuple[tuple[str, str], ...]
     hidden: int
+    journal: str = ""
 
     def regions_with_something(self) -> tuple[str, ...]:
         """The Regions in which something is held or runs, in order."""
@@ -54,11 +56,12 @@ class Inventory:
             "account": self.account,
             "rehearsal": self.rehearsal,
             "regions": list(self.regions),
-            "incomplete": bool(self.unread),
+            "incomplete": bool(self.unread or self.journal),
             "unread": [{"region": region, "trouble": trouble} for region, trouble in self.unread],
             "reservations": [holding.to_json(self.at) for holding in self.holdings],
             "endpoints": [endpoint.to_json() for endpoint in self.endpoints],
             "hidden": self.hidden,
+            "journal": self.journal or None,
         }
 
 

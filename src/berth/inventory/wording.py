@@ -13,6 +13,7 @@ from berth.terms.ways import Way
 
 WIDTH = 80
 _WHAT = {Way.CAPACITY_BLOCK: "block", Way.TRAINING_PLAN: "plan", Way.ODCR: "odcr"}
+_UNSEEN = "its orders that AWS does not show, their fees and what went by idle"
 _ID, _STATE, _TIME = 22, 16, 22
 
 
@@ -33,6 +34,8 @@ def inventory_text(inventory: Inventory) -> str:
 def _closing(inventory: Inventory) -> list[str]:
     unread = {region for region, _ in inventory.unread}
     lines = [_wrap(f"NOT KNOWN  {region}: {trouble}", 11) for region, trouble in inventory.unread]
+    if inventory.journal:
+        lines.append(_wrap(f"NOT KNOWN  {inventory.journal}. Not seen without it: {_UNSEEN}", 11))
     answered = len(inventory.regions) - len(unread)
     total = len(inventory.regions)
     told = f"{answered} of {total} {'Region' if total == 1 else 'Regions'} answered in full"

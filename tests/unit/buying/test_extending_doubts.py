@@ -11,6 +11,7 @@ import pytest
 
 from berth.orders.extensions.extending import How, extend
 from berth.orders.extensions.extension import ExtensionState
+from berth.orders.extensions.settling import doubt, is_past_looks, settled_late
 from berth.orders.extensions.wish import Wish
 from berth.terms.money import Money
 from berth.terms.outcomes import ExitCode, Spending, Spent
@@ -87,6 +88,24 @@ def test_of_a_reservation_that_is_over_and_shows_no_end_nothing_is_known(longer:
     ended = refusal(longer.extend)
     assert (ended.exit_code, ended.spent.spent) == (ExitCode.OUTCOME_UNKNOWN, Spent.NOT_KNOWN)
     assert [one.state for one in longer.order.extensions] == [ExtensionState.UNKNOWN]
+
+
+def test_when_its_time_has_begun_the_end_of_the_reservation_settles_it(longer: Longer) -> None:
+    """Until then only the history does; then no look at the history is waited for, and the end tells."""
+    longer.aws.fault = "500 before"
+    refusal(longer.extend)
+    desk, shop = longer.world.desk(), longer.till().shop
+    (one,) = longer.order.extensions
+    assert not is_past_looks(desk, one)
+    assert "complete looks over 6 minutes settle it" in doubt(desk, longer.order, one, shop).message
+    longer.world.clock.advance(days=30)
+    assert is_past_looks(desk, one)
+    assert settled_late(desk, longer.order, (one,)) == (one,)  # AWS shows it active still
+    assert "looking for longer tells nothing" in doubt(desk, longer.order, one, shop).message
+    longer.world.aws.change_answer = lambda answer: over(longer._later(answer))
+    (settled,) = settled_late(desk, longer.order, (one,))
+    assert settled.state is ExtensionState.REFUSED
+    assert [one.state for one in longer.order.extensions] == [ExtensionState.REFUSED]
 
 
 def test_the_failed_payment_of_an_extension_that_another_journal_bought_is_seen(longer: Longer) -> None:

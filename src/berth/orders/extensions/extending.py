@@ -23,7 +23,6 @@ from berth.orders.extensions.settling import (
     adopt_unknown,
     doubt,
     ended_without,
-    is_held,
     kept,
     settle_all,
 )
@@ -156,7 +155,7 @@ def look_at(desk: Desk, shop: ExtensionShop, order: Order) -> _Look:
         if was.in_doubt:  # however this ends, its money is told as it is known now
             desk.tell_spending(one.spending(str(order.key)))
     if seen is not None and seen.stage in {Stage.OVER, Stage.FAILED, Stage.LOST}:
-        raise _over(order, seen, extensions, shop)
+        raise _over(desk, order, seen, extensions, shop)
     if end is None or not history.complete:
         why = history.trouble or "AWS does not show when the reservation ends"
         raise BerthError(
@@ -188,12 +187,12 @@ def _seen_now(desk: Desk, order: Order) -> tuple[Order, SeenReservation | None]:
 
 
 def _over(
-    order: Order, seen: SeenReservation, extensions: tuple[Extension, ...], shop: ExtensionShop
+    desk: Desk, order: Order, seen: SeenReservation, extensions: tuple[Extension, ...], shop: ExtensionShop
 ) -> BerthError:
     """What to tell of a reservation that cannot be extended any more: first of all, what is in doubt."""
     for one in extensions:
         if one.in_doubt:
-            return doubt(order, one, shop, held=False)
+            return doubt(desk, order, one, shop)
     return BerthError(
         ExitCode.BAD_REQUEST,
         f"the reservation of order {order.key} is {seen.state}: it cannot be extended",
@@ -226,7 +225,7 @@ def _met(desk: Desk, shop: ExtensionShop, look: _Look, wish: Wish, before: set[i
     """
     for one in look.extensions:
         if one.in_doubt:
-            raise doubt(look.order, one, shop, held=is_held(desk, one))
+            raise doubt(desk, look.order, one, shop)
     latest = next((one for one in reversed(look.extensions) if one.state is ExtensionState.BOUGHT), None)
     says = nothing_to_do(wish, desk.clock.now(), look.at)
     if says is None:
@@ -309,7 +308,7 @@ def _no_answer(desk: Desk, shop: ExtensionShop, order: Order, one: Extension, re
     (one,) = settle_all(desk, replace(order, extensions=(one,)), history, began.at(desk.clock))
     desk.tell_spending(one.spending(str(order.key)))
     if one.in_doubt:
-        raise doubt(order, one, shop, held=False)
+        raise doubt(desk, order, one, shop)
     if one.state is not ExtensionState.BOUGHT:
         raise BerthError(
             ExitCode.DECISION_NEEDED,

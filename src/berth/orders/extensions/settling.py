@@ -17,6 +17,8 @@ from berth.orders.journal import LostRace
 from berth.orders.looks import Look, absent_at, known_absent
 from berth.orders.order import Order
 from berth.orders.reconcile import ELSEWHERE
+from berth.orders.seen import Stage
+from berth.orders.sighting import trace_of
 from berth.storage.database import Unusable
 from berth.terms.instants import iso
 from berth.terms.outcomes import BerthError, ExitCode
@@ -46,6 +48,24 @@ def ended_without(desk: Desk, order: Order, one: Extension, end: datetime | None
     return _not_bought(desk, order, one, "the reservation has ended as it would have without it")
 
 
+def settled_late(desk: Desk, order: Order, extensions: tuple[Extension, ...]) -> tuple[Extension, ...]:
+    """The extensions, after a look at the reservation where the time of one in doubt has begun.
+
+    From then on the history's silence proves nothing; how the reservation ended does.
+    """
+    if not any(is_past_looks(desk, one) for one in extensions):
+        return extensions
+    seen = desk.shop.glance(trace_of(order)).reservation
+    if seen is None or seen.stage is not Stage.OVER:
+        return extensions
+    return tuple(ended_without(desk, order, one, seen.end) for one in extensions)
+
+
+def is_past_looks(desk: Desk, one: Extension) -> bool:
+    """Whether no number of looks at the history can show any more that one in doubt was not bought."""
+    return one.in_doubt and not is_held(desk, one) and desk.clock.now() >= one.window.start
+
+
 def adopt_unknown(desk: Desk, order: Order, history: History) -> None:
     """Write extensions into the journal that AWS shows and it does not know: bought by somebody else, or
     before the journal was lost. Those of which AWS shows too little are left out."""
@@ -66,15 +86,24 @@ def adopt_unknown(desk: Desk, order: Order, history: History) -> None:
             return
 
 
-def doubt(order: Order, one: Extension, shop: ExtensionShop, *, held: bool) -> BerthError:
+def doubt(desk: Desk, order: Order, one: Extension, shop: ExtensionShop) -> BerthError:
     """What a person must be told about an extension that looking has not settled."""
     spent = one.spending(str(order.key))
-    if held:
+    if is_held(desk, one):
         return BerthError(
             ExitCode.OUTCOME_UNKNOWN,
             f"order {order.key} is being extended, since {iso(one.started_at)}, by another process"
             f" ({one.holder})",
             f"berth show {order.key}",
+            spent,
+        )
+    if is_past_looks(desk, one):
+        return BerthError(
+            ExitCode.OUTCOME_UNKNOWN,
+            f"whether order {order.key} was extended to {iso(one.window.end)} is not known: AWS's history"
+            f" does not show it. Its time began at {iso(one.window.start)}, so looking for longer tells"
+            " nothing; a reservation that AWS shows as ended by then does",
+            f"berth show {order.key}, later; to look by hand: {shop.inspect()}",
             spent,
         )
     settles = absent_at(one.looks)
