@@ -21,8 +21,8 @@ TELLING = (23, 32, 68, 108, 207)
 # With five needs at the pace of many: an offer that is gone, or cannot be searched, because the other process
 # of two has just bought it as this very order (28425, 30775); an intent whose window is over before anybody
 # looks, which stays unknown (31483); a clock that is fast until the first answer tells the time, and made six
-# minutes of four (41785).
-TELLING_OF_MANY = (28425, 30775, 31483, 41785)
+# minutes of four (41785); a block bought by each of two journals, where the one that both hold fails (16398).
+TELLING_OF_MANY = (28425, 30775, 31483, 41785, 16398)
 
 # With four needs at the wide pace: two processes that write down at once that another journal has bought all
 # pieces (10503, 11127); an extension in doubt when the reservation is over (10795); one whose payment fails

@@ -85,7 +85,8 @@ def check_settled(yard: YardHalf, journals: Sequence[Journal], account: str, now
 
     Raises Breach. With several journals a block is bought at most once by each, and a plan once by all. Of
     blocks that two journals bought in the same moments each journal may hold the same one: AWS shows both
-    with the order's mark, and a look names both. So of these the sums may differ, and nothing else.
+    with the order's mark, and a look names both. So of these the sums may differ, and nothing else; also
+    where the one that both hold is failed later.
     """
     sold = sales(yard)
     books = [journal.orders(account) for journal in journals]
@@ -164,9 +165,12 @@ def _name(arn: str | None) -> str | None:
     return None if arn is None else arn.rpartition("/")[2]
 
 
-def _bought_twice(sold: Sequence[Sale]) -> frozenset[str]:
-    """Marks that several living reservations carry."""
-    marks = [sale.mark for sale in sold if sale.status not in DEAD]
+def _bought_twice(sold: Sequence[Sale], journals: int) -> frozenset[str]:
+    """Marks that several reservations carry; where one journal bought all of them, several living ones.
+
+    Of two that two journals bought, the one that both hold may be the one whose payment fails.
+    """
+    marks = [sale.mark for sale in sold if journals > 1 or sale.status not in DEAD]
     return frozenset(mark for mark in marks if marks.count(mark) > 1)
 
 
@@ -179,7 +183,7 @@ def _twice(sold: Sequence[Sale], journals: int) -> Iterator[str]:
 
 
 def _lost(sold: Sequence[Sale], books: Sequence[Sequence[Order]]) -> Iterator[str]:
-    twice = _bought_twice(sold)
+    twice = _bought_twice(sold, len(books))
     known = {(order.key.mark, _name(order.reservation_arn)): order for orders in books for order in orders}
     for sale in sold:
         order = known.get((sale.mark, _name(sale.arn)))
@@ -196,7 +200,7 @@ def _lost(sold: Sequence[Sale], books: Sequence[Sequence[Order]]) -> Iterator[st
 
 
 def _sums(sold: Sequence[Sale], books: Sequence[Sequence[Order]]) -> Iterator[str]:
-    twice = _bought_twice(sold)
+    twice = _bought_twice(sold, len(books))
     bought = {
         _name(order.reservation_arn): order.attempt.fee.micros
         for orders in books
