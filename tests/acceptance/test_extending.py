@@ -70,6 +70,13 @@ def longer(house: Any, at_yard: Callable[..., Any], request: pytest.FixtureReque
     house.clear_faults()
 
 
+@pytest.fixture
+def alone(yard: Any, at_yard: Callable[..., Any]) -> Longer:
+    """The same at a yard of its own: for who moves the clock by days, and with it what others can buy."""
+    yard.account("alone")
+    return Longer(at_yard(yard, "alone"), "alone")
+
+
 def minute(at: Any) -> str:
     """As `berth extend` writes it."""
     return f"{at:%Y-%m-%dT%H:%MZ}"
@@ -196,20 +203,20 @@ def test_an_answer_that_shows_late_is_waited_for(longer: Longer) -> None:
     assert longer.calls() == 1
 
 
-def test_waiting_ends_when_the_time_that_it_would_add_has_begun(longer: Longer) -> None:
+def test_waiting_ends_when_the_time_that_it_would_add_has_begun(alone: Longer) -> None:
     """Bought, and the history keeps silent: no look tells any more, so `--wait` ends; found once it shows."""
-    longer.yard.fault("lag", "DescribeCapacityBlockExtensionHistory", times=None, amount="20000")
-    longer.yard.fault("lost-reply", BUY, times=1)
-    assert longer("--by", "7d", *PAID).code == 40
-    longer.yard.clock.set(longer.end + timedelta(minutes=1))
-    waited = longer.berth("show", longer.name, "--wait")
+    alone.yard.fault("lag", "DescribeCapacityBlockExtensionHistory", times=None, amount="20000")
+    alone.yard.fault("lost-reply", BUY, times=1)
+    assert alone("--by", "7d", *PAID).code == 40
+    alone.yard.clock.set(alone.end + timedelta(minutes=1))
+    waited = alone.berth("show", alone.name, "--wait")
     assert waited.code == 40, waited.err
     assert "looking for longer tells nothing" in " ".join(waited.err.split())
     assert waited.money.startswith("not known whether 8,023.18 USD was paid")
-    longer.yard.clear_faults()
-    shown = longer.berth("show", longer.name, "--wait")
+    alone.yard.clear_faults()
+    shown = alone.berth("show", alone.name, "--wait")
     assert shown.code == 0, shown.err
-    assert longer.billed() == ["8023.18"]
+    assert alone.billed() == ["8023.18"]
 
 
 def test_a_price_that_moves_between_question_and_call(
