@@ -28,7 +28,7 @@ format: install ## format, and repair what the linter can
 	$(VENV) -m ruff check --fix $(CHECKED)
 
 test: install ## all tests that need Python only
-	$(VENV) -m pytest -n 2 -m "not clients"
+	$(VENV) -m pytest -n 2 --dist loadfile -m "not clients"
 
 test-clients: install ## the acceptance with the AWS CLI and the JavaScript SDK (Node 20 or later)
 	@"$(PYTHON)" tools/install.py awscli js
