@@ -313,14 +313,19 @@ def no_url(journal: Path, patch: pytest.MonkeyPatch) -> None:
     patch.setenv("BERTH_JOURNAL", "mysql://somewhere/journal")
 
 
+def adopted(elsewhere: Elsewhere) -> tuple[str, Path]:
+    """A block that is order `lab` of a journal: its id, and the journal's file."""
+    block, fee = elsewhere.block()
+    assert elsewhere("adopt", block, "--as", "lab", "--paid", fee).code == 0
+    return block, next(Path(elsewhere.berth.environment()["BERTH_HOME"]).rglob("journal.sqlite"))
+
+
 @pytest.mark.parametrize("broken", [missing, newer, overwritten, holed, garbled, unreachable, no_url])
 def test_leaving_without_the_journal(
     elsewhere: Elsewhere, broken: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What AWS shows is told, by its marks; that intents are not seen is said; exit 14, and nothing made."""
-    block, fee = elsewhere.block()
-    assert elsewhere("adopt", block, "--as", "lab", "--paid", fee).code == 0
-    journal = next(Path(elsewhere.berth.environment()["BERTH_HOME"]).rglob("journal.sqlite"))
+    block, journal = adopted(elsewhere)
     broken(journal, monkeypatch)
     was = journal.read_bytes() if journal.exists() else None
     left = elsewhere("leave", "--region", "us-east-1")
@@ -343,9 +348,7 @@ def test_what_aws_shows_is_listed_without_the_journal(
     elsewhere: Elsewhere, broken: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`berth ls` goes on, says that the journal could not be read, ends with 14, and changes nothing."""
-    block, fee = elsewhere.block()
-    assert elsewhere("adopt", block, "--as", "lab", "--paid", fee).code == 0
-    journal = next(Path(elsewhere.berth.environment()["BERTH_HOME"]).rglob("journal.sqlite"))
+    block, journal = adopted(elsewhere)
     broken(journal, monkeypatch)
     was = journal.read_bytes()
     listed = elsewhere("ls", "--region", "us-east-1")

@@ -15,7 +15,8 @@ from berth.aws.permissions import VERBS
 from berth.aws.roles import check_answer
 from berth.aws.session import Door
 
-UNTHROTTLED = 10_000.0
+from .conftest import UNTHROTTLED
+
 FLEET = Path(__file__).with_name("several_pieces.toml")
 HUNDRED = """
 name = "{name}"
